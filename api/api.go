@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"refrain/feed"
@@ -79,6 +80,14 @@ type Config struct {
 	// caller's.
 	Ready  func(context.Context) []Condition
 	Logger *slog.Logger
+	// Roles are what this process does, of those that routes name; nil: everything. What routes of other roles lead to may
+	// be missing.
+	Roles []string
+}
+
+// serves reports whether routes of a role are answered here.
+func (c *Config) serves(role string) bool {
+	return role == "" || c.Roles == nil || slices.Contains(c.Roles, role)
 }
 
 func (c *Config) validate() error {
@@ -87,9 +96,11 @@ func (c *Config) validate() error {
 		name string
 		ok   bool
 	}{
-		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
-		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil},
-		{"Webhooks", c.Webhooks != nil}, {"Models", c.Models != nil}, {"Explain", c.Explain != nil},
+		{"Posts", c.Posts != nil || !c.serves(split)}, {"Events", c.Events != nil || !c.serves(answers)},
+		{"Metrics", c.Metrics != nil},
+		{"Matcher", c.Matcher != nil || !c.serves(answers)}, {"Recent", c.Recent != nil || !c.serves(answers)},
+		{"Webhooks", c.Webhooks != nil || !c.serves(publishes)}, {"Models", c.Models != nil || !c.serves(matches)},
+		{"Explain", c.Explain != nil || !c.serves(answers)},
 		{"Live", c.Live != nil}, {"Ready", c.Ready != nil}, {"Logger", c.Logger != nil},
 	} {
 		if !f.ok {
@@ -107,6 +118,14 @@ type handlers struct {
 	durations durations
 }
 
+// elsewhere answers for a route that other processes serve.
+func elsewhere(role string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, problem.Problem{Type: problem.OtherRole, Status: http.StatusNotFound,
+			Detail: fmt.Sprintf("This process has not the role %s, which answers this: ask one that has.", role)})
+	})
+}
+
 // New returns the API. Its error names everything that Config lacks.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
@@ -116,6 +135,9 @@ func New(cfg Config) (http.Handler, error) {
 	mux := new(paths.Mux)
 	methods := map[string][]string{}
 	for _, r := range a.routes() {
+		if !a.serves(r.role) {
+			r.handler = elsewhere(r.role)
+		}
 		mux.Handle(r.method+" "+r.pattern(), a.crowded(r.health, a.guard(r.scope, a.checkQuery(r.query, a.negotiate(r.takes, r.gives, r.handler)))))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {

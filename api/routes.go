@@ -20,7 +20,7 @@ var schemas embed.FS
 
 // route is one line of the API. scope is what a client needs, "" nothing; query lists the parameters it understands:
 // any other is refused. takes are the types that its body may have, gives those of its answer; none: nobody is asked.
-// health is answered also when there are too many connections.
+// health is answered also when there are too many connections. role is that of the processes which serve it; "": all do.
 type route struct {
 	method, path string
 	scope        Scope
@@ -28,7 +28,16 @@ type route struct {
 	takes, gives []string
 	handler      http.Handler
 	health       bool
+	role         string
 }
+
+// The roles of server.Roles that have routes.
+const (
+	split     = "split"
+	matches   = "match"
+	publishes = "publish"
+	answers   = "api"
+)
 
 // Types of bodies and answers.
 var (
@@ -50,32 +59,32 @@ func (r route) pattern() string {
 // routes is the list of what is served.
 func (a *handlers) routes() []route {
 	return []route{
-		{"POST", "/v1/posts", Write, []string{"results", "map", "preset", "html", "timezone", "time_format"}, postTypes, jsonType, a.Posts, false},
-		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, nil, nil, a.Posts, false},
-		{"DELETE", "/v1/authors/{author}", Write, []string{"source"}, nil, nil, a.Posts, false},
-		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, nil, jsonType, answerFromIndex(a, a.reuse), false},
-		{"GET", "/v1/texts/{group}", Read, []string{"limit", "after"}, nil, jsonType, answerFromIndex(a, a.text), false},
-		{"GET", "/v1/authors/{author}/reuse", Read, []string{"source", "limit"}, nil, jsonType, answerFromIndex(a, a.author), false},
-		{"GET", "/v1/events", Read, []string{"from", "until", "format"}, nil, nil, a.Events, false},
-		{"POST", "/v1/match", Read, nil, jsonType, jsonType, answerWith(a, a.match), false},
-		{"GET", "/v1/explain", Read, []string{"a", "b"}, nil, jsonType, answerWith(a, a.explain), false},
-		{"GET", "/v1/webhooks", Admin, nil, nil, jsonType, answerWith(a, a.webhooks), false},
-		{"GET", "/v1/webhooks/{name}/deliveries", Admin, []string{"limit", "after", "outcome"}, nil, jsonType, answerWith(a, a.deliveries), false},
-		{"POST", "/v1/webhooks/{name}/enable", Admin, nil, nil, nil, a.switchWebhook(Webhook.Enable), false},
-		{"POST", "/v1/webhooks/{name}/pause", Admin, nil, nil, nil, a.switchWebhook(Webhook.Pause), false},
-		{"POST", "/v1/webhooks/{name}/resume", Admin, nil, nil, nil, a.switchWebhook(Webhook.Resume), false},
-		{"POST", "/v1/webhooks/{name}/test", Admin, nil, nil, jsonType, answerWith(a, a.testWebhook), false},
-		{"POST", "/v1/webhooks/{name}/replay", Admin, nil, jsonType, jsonType, http.HandlerFunc(a.replayWebhook), false},
-		{"GET", "/v1/models", Read, nil, nil, jsonType, answerWith(a, a.models), false},
-		{"POST", "/v1/models/learn", Admin, nil, nil, nil, http.HandlerFunc(a.learnModel), false},
-		{"POST", "/v1/models/{id}/use", Admin, nil, nil, nil, http.HandlerFunc(a.useModel), false},
-		{"GET", "/livez", "", nil, nil, nil, http.HandlerFunc(a.live), true},
-		{"GET", "/readyz", "", nil, nil, nil, http.HandlerFunc(a.ready), true},
-		{"GET", "/metrics", Read, nil, nil, nil, a.Metrics, true},
-		{"GET", "/openapi.yaml", "", nil, nil, yamlType, serveYAML(description), false},
-		{"GET", "/asyncapi.yaml", "", nil, nil, yamlType, serveYAML(asyncDescription), false},
-		{"GET", "/schemas/{file}", "", nil, nil, schemaType, http.HandlerFunc(a.schema), false},
-		{"GET", "/", Read, nil, nil, htmlType, http.HandlerFunc(a.page), false},
+		{"POST", "/v1/posts", Write, []string{"results", "map", "preset", "html", "timezone", "time_format"}, postTypes, jsonType, a.Posts, false, split},
+		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, nil, nil, a.Posts, false, split},
+		{"DELETE", "/v1/authors/{author}", Write, []string{"source"}, nil, nil, a.Posts, false, split},
+		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, nil, jsonType, answerFromIndex(a, a.reuse), false, answers},
+		{"GET", "/v1/texts/{group}", Read, []string{"limit", "after"}, nil, jsonType, answerFromIndex(a, a.text), false, answers},
+		{"GET", "/v1/authors/{author}/reuse", Read, []string{"source", "limit"}, nil, jsonType, answerFromIndex(a, a.author), false, answers},
+		{"GET", "/v1/events", Read, []string{"from", "until", "format"}, nil, nil, a.Events, false, answers},
+		{"POST", "/v1/match", Read, nil, jsonType, jsonType, answerWith(a, a.match), false, answers},
+		{"GET", "/v1/explain", Read, []string{"a", "b"}, nil, jsonType, answerWith(a, a.explain), false, answers},
+		{"GET", "/v1/webhooks", Admin, nil, nil, jsonType, answerWith(a, a.webhooks), false, publishes},
+		{"GET", "/v1/webhooks/{name}/deliveries", Admin, []string{"limit", "after", "outcome"}, nil, jsonType, answerWith(a, a.deliveries), false, publishes},
+		{"POST", "/v1/webhooks/{name}/enable", Admin, nil, nil, nil, a.switchWebhook(Webhook.Enable), false, publishes},
+		{"POST", "/v1/webhooks/{name}/pause", Admin, nil, nil, nil, a.switchWebhook(Webhook.Pause), false, publishes},
+		{"POST", "/v1/webhooks/{name}/resume", Admin, nil, nil, nil, a.switchWebhook(Webhook.Resume), false, publishes},
+		{"POST", "/v1/webhooks/{name}/test", Admin, nil, nil, jsonType, answerWith(a, a.testWebhook), false, publishes},
+		{"POST", "/v1/webhooks/{name}/replay", Admin, nil, jsonType, jsonType, http.HandlerFunc(a.replayWebhook), false, publishes},
+		{"GET", "/v1/models", Read, nil, nil, jsonType, answerWith(a, a.models), false, matches},
+		{"POST", "/v1/models/learn", Admin, nil, nil, nil, http.HandlerFunc(a.learnModel), false, matches},
+		{"POST", "/v1/models/{id}/use", Admin, nil, nil, nil, http.HandlerFunc(a.useModel), false, matches},
+		{"GET", "/livez", "", nil, nil, nil, http.HandlerFunc(a.live), true, ""},
+		{"GET", "/readyz", "", nil, nil, nil, http.HandlerFunc(a.ready), true, ""},
+		{"GET", "/metrics", Read, nil, nil, nil, a.Metrics, true, ""},
+		{"GET", "/openapi.yaml", "", nil, nil, yamlType, serveYAML(description), false, ""},
+		{"GET", "/asyncapi.yaml", "", nil, nil, yamlType, serveYAML(asyncDescription), false, ""},
+		{"GET", "/schemas/{file}", "", nil, nil, schemaType, http.HandlerFunc(a.schema), false, ""},
+		{"GET", "/", Read, nil, nil, htmlType, http.HandlerFunc(a.page), false, answers},
 	}
 }
 

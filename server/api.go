@@ -38,14 +38,18 @@ func newAPI(s *Server) (*httpServer, error) {
 	}
 	h, err := api.New(api.Config{
 		Access: access, Origins: s.cfg.Auth.Origins, Limits: s.cfg.Limits.api(), Crowded: a.connections.crowded, Webhooks: s.webhooks,
-		Models: modelsAPI{s.node.models}, Index: s.index,
+		Models: modelsAPI{s.node.match.models}, Index: s.index,
 		Posts: s.http, Events: a.events, Metrics: s.metrics(), Matcher: a, Recent: a.recent, Explain: a.explain,
 		Live: s.node.live, Ready: s.node.health.Holding, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.server = a.newServer(h)
+	all, err := s.node.withPeers(h)
+	if err != nil {
+		return nil, err
+	}
+	a.server = a.newServer(all)
 	return a, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"refrain/shard"
 	"refrain/split"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // canaries are pairs of posts of the server's own that go through the whole route, so that it is known to work also
@@ -54,10 +53,8 @@ type canaryPair struct {
 const maxPairs = 64
 
 // canaryTopic is of a few minutes: only this process reads what it has written.
-func (n *node) canaryTopic() jetstream.TopicConfig {
-	c := n.topic("canaries")
-	c.MaxAge, c.MaxBytes = 10*time.Minute, 16<<20
-	return c
+func (n *node) canaryTopic() topicSpec {
+	return topicSpec{name: "canaries", partitions: 1, maxAge: 10 * time.Minute, maxBytes: 16 << 20}
 }
 
 func (n *node) openCanaries(ctx context.Context) (err error) {
@@ -70,7 +67,7 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 		split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
 		found: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
-	to, err := n.server.OpenTopic(ctx, n.canaryTopic())
+	to, err := n.broker.openTopic(ctx, n.canaryTopic())
 	if err != nil {
 		return err
 	}

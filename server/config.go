@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,12 +27,16 @@ type Config struct {
 	Schemas string `yaml:"schemas"`  // the absolute URL below which their JSON Schemas are; "": they name none
 	Workers int    `yaml:"workers"`  // match workers in this process
 
+	Worker string   `yaml:"worker"` // the name of this process among those that share the topics; "": that of the machine
+	Roles  []string `yaml:"roles"`  // what this process does: some of Roles
+
 	Log     Log     `yaml:"log"`
 	Auth    Auth    `yaml:"auth"`
 	Limits  Limits  `yaml:"limits"`
 	Window  Window  `yaml:"window"`
 	Models  Models  `yaml:"models"`
 	Topics  Topics  `yaml:"topics"`
+	Cluster Cluster `yaml:"cluster"`
 	Ingest  Ingest  `yaml:"ingest"`
 	Quotas  Quotas  `yaml:"quotas"`
 	Publish Publish `yaml:"publish"`
@@ -96,9 +101,14 @@ type Models struct {
 // Bytes is a size: in a file 64MB or 1.5GiB.
 type Bytes int64
 
-// Topics are the embedded ones.
+// Topics are those that the roles talk through: in the data directory of the one process that there is, or on a broker that
+// several processes share.
 type Topics struct {
-	Partitions int `yaml:"partitions"`
+	Partitions int          `yaml:"partitions"`
+	Name       string       `yaml:"name"`     // what they begin with on a broker: NAME-sentences
+	Replicas   int          `yaml:"replicas"` // on a broker; 0: three where it has three nodes or more, else as many as it has
+	Kafka      KafkaCluster `yaml:"kafka"`
+	NATS       NATSServer   `yaml:"nats"`
 	// full: posts are refused until records expire; 0: by the disk, see limitTopics
 	SentenceBytes Bytes         `yaml:"sentence_bytes"`
 	EventBytes    Bytes         `yaml:"event_bytes"`   // full: the oldest events go; 0: by the disk
@@ -162,6 +172,7 @@ func Default() Config {
 	redis := redisstore.Default()
 	return Config{
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
+		Roles:  slices.Clone(Roles),
 		Log:    Log{Level: "info", Format: "auto"},
 		Limits: defaultLimits(),
 		Window: Window{
@@ -170,11 +181,12 @@ func Default() Config {
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits,
 			Ones: hashcodes.DefaultOnes, Texts: true,
 		},
-		Models: defaultModels(),
-		Topics: Topics{Partitions: 4, ControlBytes: 1 << 30},
-		Ingest: Ingest{Body: Bytes(httpsource.Default().MaxBody)},
-		Quotas: defaultQuotas(),
-		Health: Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},
+		Models:  defaultModels(),
+		Topics:  Topics{Partitions: 4, Name: "refrain", ControlBytes: 1 << 30},
+		Cluster: Cluster{HandoverGrace: time.Minute},
+		Ingest:  Ingest{Body: Bytes(httpsource.Default().MaxBody)},
+		Quotas:  defaultQuotas(),
+		Health:  Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},
 		DeadLetters: DeadLetters{Bytes: 64 << 20, Files: 8},
 		Lookup:      Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
 	}

@@ -48,7 +48,7 @@ func newDeletions(n *node) (d deletions, err error) {
 
 // tombstoneLimit is how many bytes of the windows' budget deletions may hold.
 func (n *node) tombstoneLimit() int64 {
-	return n.window.Budget * int64(n.cfg.Topics.Partitions) / tombstoneShare
+	return n.window.Budget / tombstoneShare
 }
 
 // write makes deletions durable, those that say something new.

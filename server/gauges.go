@@ -7,13 +7,10 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
-	"refrain/detector"
-	"refrain/shard"
 )
 
 // observe makes the windows' sizes metrics.
-func (n *node) observe() error {
+func (m *matcher) observe() error {
 	meter := otel.Meter("refrain/sigstore")
 	texts, err1 := meter.Int64ObservableGauge("refrain_sigstore_texts", metric.WithDescription("Texts in the window."))
 	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences",
@@ -36,7 +33,7 @@ func (n *node) observe() error {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		t := detector.Total(n.detectors)
+		t := m.total()
 		o.ObserveInt64(texts, int64(t.Groups))
 		o.ObserveInt64(occurrences, int64(t.Occurrences))
 		o.ObserveInt64(bytes, t.Bytes)
@@ -45,14 +42,14 @@ func (n *node) observe() error {
 		o.ObserveInt64(forcedOccurrences, t.ForcedOccurrences)
 		o.ObserveInt64(candidates, t.Candidates)
 		o.ObserveInt64(similar, t.Similar)
-		o.ObserveInt64(again, n.redeliveries.Bytes())
+		o.ObserveInt64(again, m.redeliveries.Bytes())
 		return nil
 	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again)
 	return err
 }
 
 // observeWorkers makes metrics of what keeps workers from going on, and of who holds the window's clock.
-func (n *node) observeWorkers() error {
+func (m *matcher) observeWorkers() error {
 	meter := otel.Meter("refrain/shard")
 	stuck, err1 := meter.Int64ObservableGauge("refrain_shard_stuck_position",
 		metric.WithDescription("While the turns of a worker fail: the record of the sentence topic that it does not get past."))
@@ -64,13 +61,13 @@ func (n *node) observeWorkers() error {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for _, w := range n.workers {
+		for _, w := range m.crew.Workers() {
 			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
 			if t := w.Trouble(); t != nil {
 				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))
 			}
 		}
-		if h := n.heldBy(); h != nil {
+		if h := m.heldBy(); h != nil {
 			o.ObserveFloat64(held, h.Behind.Seconds(), metric.WithAttributes(attribute.String("source", h.Source)))
 		}
 		return nil
@@ -78,19 +75,12 @@ func (n *node) observeWorkers() error {
 	return err
 }
 
-// heldBy is the source partition furthest behind of those that hold the clock of a window; nil: none does.
-func (n *node) heldBy() (furthest *shard.Held) {
-	for _, w := range n.workers {
-		if h := w.HeldBy(); h != nil && (furthest == nil || h.Behind > furthest.Behind) {
-			furthest = h
-		}
-	}
-	return furthest
-}
-
 // logHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.
 func (n *node) logHeld() {
-	h := n.heldBy()
+	if n.match == nil {
+		return
+	}
+	h := n.match.heldBy()
 	if h == nil || h.Behind <= n.window.Lateness {
 		return
 	}

@@ -146,7 +146,7 @@ func (s *Server) openHealth() (err error) {
 	n := s.node
 	n.health = &health{log: s.log, now: time.Now, conditions: []*condition{
 		{name: "storage", means: "The store of the topics takes nothing: the disk is full, or has failed.",
-			check: func(context.Context) error { return n.server.Check() }},
+			check: func(context.Context) error { return n.broker.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},
 		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.",
 			check: n.checkRoom},
@@ -184,7 +184,7 @@ func (n *node) checkRoom(ctx context.Context) error {
 	switch {
 	case n.wasFull:
 		return fmt.Errorf("%d of topics.sentence_bytes = %d bytes are left", max(0, left), size.MaxBytes)
-	case n.split.Full():
+	case n.split != nil && n.split.Full():
 		return fmt.Errorf("posts were refused that are too many for the %d of topics.sentence_bytes = %d bytes that are left", left, size.MaxBytes)
 	}
 	return nil
@@ -194,8 +194,11 @@ func (n *node) checkRoom(ctx context.Context) error {
 const failsRunning = 3
 
 func (n *node) checkWorkers(context.Context) error {
+	if n.match == nil {
+		return nil
+	}
 	var errs []error
-	for _, w := range n.workers {
+	for _, w := range n.match.crew.Workers() {
 		if t := w.Trouble(); t != nil && t.Failures >= failsRunning {
 			errs = append(errs, fmt.Errorf("%d turns since %s, at position %d of partition %d: %w",
 				t.Failures, t.Since.UTC().Format(time.RFC3339), t.Position, t.Partition, t.Err))
@@ -205,10 +208,7 @@ func (n *node) checkWorkers(context.Context) error {
 }
 
 func (n *node) checkLag(context.Context) error {
-	var longest time.Duration
-	for _, w := range n.workers {
-		longest = max(longest, w.Waits())
-	}
+	longest := n.waits()
 	if limit := n.cfg.Health.MaxLag; limit > 0 && longest > limit {
 		return fmt.Errorf("the oldest has waited for %v, health.max_lag is %v", longest.Round(time.Second), limit)
 	}

@@ -15,8 +15,13 @@ type lossy struct {
 	consequence string
 }
 
-func (n *node) lossy() []lossy {
-	return []lossy{
+// lossy are those in the data directory: what a broker has lost, it says itself.
+func (n *node) lossy() (all []lossy) {
+	for _, t := range []struct {
+		name        string
+		topic       any
+		consequence string
+	}{
 		{"sentences", n.sentences, "what was in them is not compared with what comes, and had it not been looked up yet, " +
 			"its events are missing: send those posts again, if they are still to be had"},
 		{"events", n.events, "sinks and clients that had not got them miss them, and so does an index that is made again; " +
@@ -25,7 +30,12 @@ func (n *node) lossy() []lossy {
 			"Delete again what was deleted lately"},
 		{"KV_state", n.store, "where it was a position, the one before counts, or none: " +
 			"what was looked up or sent since is looked up and sent again, with the same ids"},
+	} {
+		if topic, may := t.topic.(interface{ Lost() int64 }); may {
+			all = append(all, lossy{t.name, topic, t.consequence})
+		}
 	}
+	return all
 }
 
 // observeLosses says what the topics have lost, in the log and as a metric.

@@ -4,24 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"refrain/api"
 	"refrain/detector"
 	"refrain/hashcodes"
 	"refrain/models"
-	"refrain/shard"
 	"refrain/sigstore"
 	"refrain/text"
 )
 
 // openModels opens the models that were learned here, and lets the windows begin with the one in use.
-func (n *node) openModels() (err error) {
-	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model,
-		purposeOf(n.window.Measure()), n.log)
+func (m *matcher) openModels() (err error) {
+	m.registry, err = models.OpenRegistry(filepath.Join(m.n.cfg.DataDir, "models"), m.window.Model,
+		purposeOf(m.window.Measure()), m.n.log)
 	if err != nil {
 		return err
 	}
-	n.window.Model = n.registry.InUse(n.log)
+	inUse := m.registry.InUse(m.n.log)
+	for q := range m.n.cfg.Topics.Partitions {
+		m.slots = append(m.slots, &windowSlot{of: m, partition: q, model: inUse})
+	}
 	return nil
 }
 
@@ -34,51 +37,75 @@ func purposeOf(m text.Measure) string {
 }
 
 // openKeeper makes the keeper of the windows' codes.
-func (n *node) openKeeper() (err error) {
-	c, cfg := n.cfg.Models, models.Default()
-	cfg.Registry, cfg.Measure, cfg.Logger = n.registry, n.window.Measure(), n.log
+func (m *matcher) openKeeper() (err error) {
+	c, cfg := m.n.cfg.Models, models.Default()
+	cfg.Registry, cfg.Measure, cfg.Logger = m.registry, m.window.Measure(), m.n.log
 	cfg.Every, cfg.Drift, cfg.Sentences, cfg.Vocabulary, cfg.Workers = c.Every, c.Drift, c.Sentences, c.Vocabulary, c.Workers
-	for _, w := range n.workers {
-		for _, q := range w.Owned() {
-			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, n.detectors[q]})
-		}
+	for _, w := range m.slots {
+		cfg.Windows = append(cfg.Windows, w)
 	}
-	n.models, err = models.New(cfg)
+	m.models, err = models.New(cfg)
 	return err
 }
 
-// sharedWindow is the window of one partition of a worker, between its turns.
-type sharedWindow struct {
-	worker    *shard.Worker
+// windowSlot is the window of one partition, between the turns of its worker, or its place while the window is elsewhere.
+type windowSlot struct {
+	of        *matcher
 	partition int
-	detector  *detector.Partition
+
+	mu    sync.Mutex
+	model *hashcodes.Model // that the window has, or begins with
 }
 
-var _ models.Window = sharedWindow{}
+var _ models.Window = (*windowSlot)(nil)
 
-func (w sharedWindow) use(f func()) { w.worker.Locked(w.partition, f) }
-
-func (w sharedWindow) Model() (m *hashcodes.Model) {
-	w.use(func() { m = w.detector.Model() })
-	return m
+func (w *windowSlot) current() *hashcodes.Model {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.model
 }
 
-func (w sharedWindow) Recode(to *hashcodes.Model) {
-	w.use(func() { w.detector.Recode(to) })
+func (w *windowSlot) set(to *hashcodes.Model) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.model = to
 }
 
-func (w sharedWindow) RecodeSome(texts int) (more bool) {
-	w.use(func() { more = w.detector.RecodeSome(texts) })
+// use calls f with the window, if it is here.
+func (w *windowSlot) use(f func(*detector.Partition)) {
+	w.of.crew.Locked(w.partition, func() {
+		if d := w.of.detector(w.partition); d != nil {
+			f(d)
+		}
+	})
+}
+
+func (w *windowSlot) Model() *hashcodes.Model {
+	w.use(func(d *detector.Partition) { w.set(d.Model()) })
+	return w.current()
+}
+
+func (w *windowSlot) Recode(to *hashcodes.Model) {
+	w.set(to)
+	w.use(func(d *detector.Partition) { d.Recode(to) })
+}
+
+func (w *windowSlot) RecodeSome(texts int) (more bool) {
+	w.use(func(d *detector.Partition) { more = d.RecodeSome(texts) })
 	return more
 }
 
-func (w sharedWindow) Sets(from sigstore.Row, n int, visit func([]uint64)) (next sigstore.Row, more bool) {
-	w.use(func() { next, more = w.detector.Sets(from, n, visit) })
+func (w *windowSlot) Sets(from sigstore.Row, n int, visit func([]uint64)) (next sigstore.Row, more bool) {
+	w.use(func(d *detector.Partition) { next, more = d.Sets(from, n, visit) })
 	return next, more
 }
 
-func (w sharedWindow) Searches() models.Searches {
-	v := w.detector.View()
+func (w *windowSlot) Searches() (s models.Searches) {
+	d := w.of.detector(w.partition)
+	if d == nil {
+		return s
+	}
+	v := d.View()
 	return models.Searches{
 		Lookups: v.Counts.Lookups, Candidates: v.Counts.Candidates, Similar: v.Counts.Similar, Texts: v.Window.Groups,
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,45 +14,45 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/ingest"
-	"refrain/internal/datadir"
+	"refrain/internal/peers"
 	"refrain/internal/retry"
-	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
 	"refrain/split"
-	"refrain/text"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // node is one process of the service: its topics, and the roles that stand between them.
 type node struct {
-	cfg    Config
-	log    *slog.Logger
-	now    func() time.Time
-	server *jetstream.Server
-	disk   disk
+	cfg       Config
+	listening string // the address of the HTTP server
+	log       *slog.Logger
+	now       func() time.Time
+	broker    broker
+	disk      disk
 
-	sentences, events, control *jetstream.Topic
-	store                      *jetstream.Store // states of the workers, cursors of the sinks
+	sentences, events, control openTopic
+	store                      topic.Store // states of the workers, cursors of the sinks
 
 	deadEvents deadEvents
 	space      space
 	quotas     *quotas
 	caughtUp   atomic.Bool
 
-	window       detector.Config
-	budget       int64                 // of all windows together
-	detectors    []*detector.Partition // by partition
-	redeliveries *shard.Redeliveries
-	// tombstones are what the workers know of deletions.
+	window detector.Config
+	// tombstones are what is known of deletions.
 	tombstones *shard.Tombstones
-	split      *split.Split
-	workers    []*shard.Worker
-	registry   *models.Registry
-	models     *models.Keeper
-	canaries   *canaries // nil: there are none
+	follower   *shard.Follower // feeds them where the topics are shared
+
+	// What belongs to one role; nil without it.
+	owners    *owners          // of the partitions, elsewhere too; nil: all are here
+	directory *peers.Directory // with owners: where they are
+	asker     peers.Asker
+	split     *split.Split
+	match     *matcher
+	canaries  *canaries // of split and match together; nil: there are none
 
 	health        *health
 	healthMetrics metric.Registration
@@ -87,9 +86,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	storage := jetstream.Default()
-	storage.Dir, storage.Claim, storage.Sync, storage.Logger = n.cfg.DataDir, datadir.Claim, n.cfg.Topics.Sync, n.log
-	if n.server, err = jetstream.Start(storage); err != nil {
+	if n.broker, err = n.openBroker(ctx); err != nil {
 		return err
 	}
 	if err := n.limitTopics(ctx); err != nil {
@@ -101,29 +98,33 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.deadEvents.DeadLetters, err = n.openDeadLetters("events", "dead-events.jsonl"); err != nil {
 		return err
 	}
-	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
+	if n.store, err = n.broker.openStore(ctx, "state"); err != nil {
 		return err
 	}
 	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
 		return err
 	}
-	if n.split, err = n.openSplit(); err != nil {
-		return err
+	n.tombstones = shard.NewTombstones()
+	if n.cfg.onBroker() {
+		n.owners = newOwners(n)
+		if err := n.openPeers(); err != nil {
+			return err
+		}
+		if err := n.openFollower(ctx); err != nil {
+			return err
+		}
 	}
-	if err := n.openModels(); err != nil {
-		return err
+	if n.cfg.has(roleSplit) {
+		if n.split, err = n.openSplit(); err != nil {
+			return err
+		}
 	}
-	if err := n.openDetectors(); err != nil {
-		return err
+	if n.cfg.has(roleMatch) {
+		if err := n.openMatcher(ctx); err != nil {
+			return err
+		}
 	}
-	if err := n.openCanaries(ctx); err != nil {
-		return err
-	}
-	if err := n.openWorkers(ctx); err != nil {
-		return err
-	}
-	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(),
-		n.openSpace(ctx))
+	return errors.Join(n.observeTombstones(), n.observeLosses(), n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -132,47 +133,6 @@ func (n *node) openSplit() (*split.Split, error) {
 	cfg.MinTokens, cfg.Lateness, cfg.MaxHold = n.cfg.Window.MinTokens, n.window.Lateness, n.cfg.Window.MaxHold
 	cfg.Now = n.now
 	return split.New(cfg)
-}
-
-// openDetectors makes an empty window for each partition.
-func (n *node) openDetectors() error {
-	if err := n.openRedeliveries(); err != nil {
-		return err
-	}
-	n.shareLimits()
-	for range n.cfg.Topics.Partitions {
-		d, err := detector.NewPartition(n.window)
-		if err != nil {
-			return err
-		}
-		n.detectors = append(n.detectors, d)
-	}
-	return nil
-}
-
-// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live
-// within the budget of the windows.
-func (n *node) openRedeliveries() (err error) {
-	const share = 4 // of the budget it has at most one in so many parts
-	p := n.cfg.Topics.Partitions
-	n.redeliveries, err = shard.NewRedeliveries(shard.RedeliveryConfig{
-		Partitions: p, Within: n.cfg.Window.Redelivery, Budget: n.window.Budget / share, Logger: n.log,
-	})
-	n.tombstones = shard.NewTombstones()
-	n.window.Reserved = func() int64 { return (n.redeliveries.Bytes() + n.tombstones.Bytes()) / int64(p) }
-	return err
-}
-
-func (n *node) openWorkers(ctx context.Context) error {
-	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
-	for i, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
-		w, err := shard.Open(ctx, n.workerConfig(i, owned))
-		if err != nil {
-			return err
-		}
-		n.workers = append(n.workers, w)
-	}
-	return nil
 }
 
 // authorKey is the deployment's, made when it starts for the first time.
@@ -189,20 +149,6 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 	return key, store.Put(ctx, name, key[:])
 }
 
-func (n *node) workerConfig(worker int, owned []int) shard.Config {
-	cfg := shard.Default()
-	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
-	cfg.DeadLetters, cfg.Caused, cfg.Spent = n.deadEvents, n.quotas.caused, func(s []shard.Spent) { n.quotas.spent(worker, s) }
-	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.deployment()
-	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
-	if n.canaries != nil {
-		cfg.Canary = n.canaries.enqueue
-	}
-	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
-	return cfg
-}
-
 // catchUp notes when all that the topic held at the start is looked up.
 func (n *node) catchUp(ctx context.Context) error {
 	for n.flush(ctx) != nil {
@@ -216,7 +162,7 @@ func (n *node) catchUp(ctx context.Context) error {
 
 // stands reports whether look-ups wait for what was there before the start, or for turns that fail.
 func (n *node) stands() bool {
-	return !n.caughtUp.Load() || slices.ContainsFunc(n.workers, func(w *shard.Worker) bool { return w.Trouble() != nil })
+	return !n.caughtUp.Load() || n.match != nil && n.match.fails()
 }
 
 // flush waits until everything that the sentence topic holds now is through, its events in the event topic.
@@ -225,12 +171,42 @@ func (n *node) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range n.workers {
-		if err := w.WaitFor(ctx, ends); err != nil {
-			return err
-		}
+	if n.owners != nil {
+		return n.owners.waitFor(ctx, ends)
 	}
-	return nil
+	return n.match.crew.WaitFor(ctx, ends)
+}
+
+// lag is how far look-ups are behind, wherever they are made.
+func (n *node) lag() time.Duration {
+	if n.owners != nil {
+		return n.owners.lag(time.Now())
+	}
+	return n.match.lag()
+}
+
+// waits is how long the oldest record has waited for its look-ups.
+func (n *node) waits() time.Duration {
+	if n.owners != nil {
+		return n.owners.lag(time.Now())
+	}
+	return n.match.waits()
+}
+
+// lookedUpTo is the stamp up to which records are looked up; zero where workers elsewhere do it.
+func (n *node) lookedUpTo() time.Time {
+	if n.owners != nil {
+		return time.Time{}
+	}
+	return n.match.lookedUpTo()
+}
+
+// model is what codes are made by here.
+func (n *node) model() *hashcodes.Model {
+	if n.match != nil {
+		return n.match.models.Model()
+	}
+	return n.window.Model
 }
 
 // openDeadLetters opens a file of dead letters in the data directory.
@@ -243,8 +219,8 @@ func (n *node) openDeadLetters(name, file string) (*ingest.DeadLetters, error) {
 
 func (n *node) close() error {
 	var errs []error
-	for _, w := range n.workers {
-		errs = append(errs, w.Close())
+	if n.match != nil {
+		errs = append(errs, n.match.close())
 	}
 	if n.canaries != nil && n.canaries.metrics != nil {
 		n.canaries.metrics.close()
@@ -252,8 +228,8 @@ func (n *node) close() error {
 	if n.healthMetrics != nil {
 		errs = append(errs, n.healthMetrics.Unregister())
 	}
-	if n.server != nil {
-		errs = append(errs, n.server.Close())
+	if n.broker != nil {
+		errs = append(errs, n.broker.Close())
 	}
 	if n.deadEvents.DeadLetters != nil {
 		errs = append(errs, n.deadEvents.Close())
@@ -261,23 +237,11 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// behind reports whether posts wait to be looked up: then what can wait should.
-func (n *node) behind() bool { return slices.ContainsFunc(n.workers, (*shard.Worker).Behind) }
-
-// feedNow is just after the newest post in the windows: a feed may be a replay of years ago.
-func (n *node) feedNow() feed.Time {
-	var newest feed.Time
-	for _, d := range n.detectors {
-		newest = max(newest, d.Newest())
-	}
-	if newest == 0 {
-		return feed.FromTime(time.Now())
-	}
-	return newest + 1
-}
+// behind reports whether posts wait to be looked up here: then what can wait should.
+func (n *node) behind() bool { return n.match != nil && n.match.crew.Behind() }
 
 // live says why the process cannot go on.
-func (n *node) live(context.Context) error { return n.server.Check() }
+func (n *node) live(context.Context) error { return n.broker.Check() }
 
 // isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.
 func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.tombstones.Deleted(p, made) }

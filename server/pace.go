@@ -22,16 +22,24 @@ type pace struct {
 	max        time.Duration        // no one waits while they are less behind; 0: no one waits ever
 	patience   time.Duration        // how long a client waits before it is told to come back
 
-	workers  int
+	workers  int // 0: they are elsewhere, and nothing is known of what single senders cost
 	mu       sync.Mutex
 	backlogs map[quota.Sender]*backlog
 }
 
 func newPace(cfg *Quotas, n *node) *pace {
 	return &pace{
-		lag: n.lag, lookedUpTo: n.lookedUpTo, stands: n.stands, max: cfg.Pace, patience: maxPaceWait, workers: len(n.workers),
+		lag: n.lag, lookedUpTo: n.lookedUpTo, stands: n.stands, max: cfg.Pace, patience: maxPaceWait, workers: n.paceWorkers(),
 		backlogs: map[quota.Sender]*backlog{},
 	}
+}
+
+// paceWorkers is how many workers tell what look-ups cost: those of this process, if nobody else has any.
+func (n *node) paceWorkers() int {
+	if n.match == nil || n.owners != nil {
+		return 0
+	}
+	return len(n.match.crew.Workers())
 }
 
 // hurryWindow is the time in which a sender may use up what its quota gives in it: more is hurrying.
@@ -54,6 +62,9 @@ func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 // reserve makes room for a batch in its sender's backlog, until release is called; false, and what to wait for, where there
 // is none. Where look-ups stand a full backlog says nothing of its sender, and what hurries says of all that is under way does.
 func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release func(), ok bool, changed <-chan struct{}) {
+	if p.workers == 0 {
+		return func() {}, true, nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.backlog(b.Sender)
@@ -74,7 +85,7 @@ func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release
 // room is what a batch should have at most, in bytes: half of what its sender has room for, so that there is another while
 // one is looked up.
 func (p *pace) room(sender string) int {
-	if p.max == 0 {
+	if p.max == 0 || p.workers == 0 {
 		return math.MaxInt
 	}
 	const usual = 128 // bytes of JSON a sentence
@@ -85,7 +96,7 @@ func (p *pace) room(sender string) int {
 
 // appended notes that a batch of a sender is durable.
 func (p *pace) appended(sender string, w *split.Written) {
-	if w.Stamp.IsZero() {
+	if w.Stamp.IsZero() || p.workers == 0 {
 		return
 	}
 	n := int64(0)
@@ -99,6 +110,9 @@ func (p *pace) appended(sender string, w *split.Written) {
 
 // spent is told of look-ups of a worker whose events are durable.
 func (p *pace) spent(worker int, all []shard.Spent) {
+	if p.workers == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range all {
@@ -173,23 +187,4 @@ func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
 	of := which(&quota.Exceeded{Kind: quota.Sender(b.Sender).Kind(), Limit: limitPace})
 	q.waits.Add(context.Background(), 1, of)
 	q.waited.Add(context.Background(), time.Since(since).Seconds(), of)
-}
-
-// lag is how far the worker is behind that is furthest.
-func (n *node) lag() (longest time.Duration) {
-	for _, w := range n.workers {
-		longest = max(longest, w.Lag())
-	}
-	return longest
-}
-
-// lookedUpTo is the stamp up to which all workers have looked records up.
-func (n *node) lookedUpTo() time.Time {
-	first := n.workers[0].LookedUpTo()
-	for _, w := range n.workers[1:] {
-		if t := w.LookedUpTo(); t.Before(first) {
-			first = t
-		}
-	}
-	return first
 }

@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"refrain/detector"
 	"refrain/ingest"
 	httpsource "refrain/ingest/http"
 	"refrain/internal/memory"
@@ -136,7 +135,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "measure", s.cfg.Window.Measure, "threshold", s.cfg.Window.Threshold, "span",
 		s.cfg.Window.Span.String(),
-		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
+		"engine", s.cfg.Window.Engine, "model", s.node.model().Name())
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
 	err = s.serve(ctx)
@@ -197,8 +196,8 @@ func (s *Server) serve(ctx context.Context) error {
 	var match, others errgroup.Group
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, w := range s.node.workers {
-		match.Go(func() error { return failing(fail, w.Run(workers)) })
+	if m := s.node.match; m != nil {
+		match.Go(func() error { return failing(fail, m.run(workers)) })
 	}
 	for _, part := range s.parts() {
 		others.Go(func() error { return failing(fail, part(failed)) })
@@ -212,7 +211,10 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
+		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.runHTTP, s.node.health.run,
+	}
+	if m := s.node.match; m != nil {
+		parts = append(parts, m.models.Run)
 	}
 	if c := s.node.canaries; c != nil {
 		parts = append(parts, c.send, c.writeBack, c.listen)
@@ -301,16 +303,28 @@ func (s *Server) close() error {
 
 // tick does what is due every second: watermarks, and memory back to the system.
 func (s *Server) tick(ctx context.Context) error {
-	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
-	// between two of them posts went through a fifth more slowly.
-	release := memory.Keeper{Garbage: 32 << 20, Budget: s.node.budget}
+	var release memory.Keeper
+	if m := s.node.match; m != nil {
+		// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
+		// between two of them posts went through a fifth more slowly.
+		release = memory.Keeper{Garbage: 32 << 20, Budget: m.budget}
+	}
 	return every(ctx, time.Second, func(ctx context.Context) {
 		s.touchWaiting()
 		s.node.logHeld()
-		s.node.split.Tick(context.WithoutCancel(ctx), s.now())
-		release.Holds(detector.Total(s.node.detectors).Bytes)
+		if s.node.split != nil {
+			s.node.split.Tick(context.WithoutCancel(ctx), s.now())
+		}
+		if m := s.node.match; m != nil {
+			release.Holds(m.total().Bytes)
+		}
 	})
 }
 
-// Texts is the number of texts in the windows, once the server is Ready.
-func (s *Server) Texts() int64 { return int64(detector.Total(s.node.detectors).Groups) }
+// Texts is the number of texts in the windows of this process, once the server is Ready.
+func (s *Server) Texts() int64 {
+	if s.node.match == nil {
+		return 0
+	}
+	return int64(s.node.match.total().Groups)
+}

@@ -14,7 +14,6 @@ import (
 
 	"refrain/internal/units"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // space watches how full the topics get: their metrics, and a warning before one is full.
@@ -25,7 +24,7 @@ type space struct {
 // topicSpace is one topic's. The mutex guards what metrics read.
 type topicSpace struct {
 	name, key, outcome string // of the topic, of its limit, and of what happens at it
-	topic              *jetstream.Topic
+	topic              openTopic
 	retention          time.Duration // how long a record is needed
 	purges             bool          // what no window needs goes sooner than by age
 

@@ -17,18 +17,22 @@ const (
 	eventShare       = 4
 )
 
-// limitTopics sets the limits of the topics where the configuration leaves them to the disk, and compares those that it sets
-// with the disk.
+// limitTopics sets the limits of the topics in the data directory where the configuration leaves them to the disk, and compares
+// those that it sets with the disk. What a broker has room for is its own affair.
 func (n *node) limitTopics(ctx context.Context) error {
+	local, is := n.broker.(*embedded)
+	if !is {
+		return nil
+	}
 	free, err := jetstream.Free(n.cfg.DataDir)
 	if err != nil {
 		return err
 	}
-	sentences, err := n.server.StreamBytes(ctx, "sentences")
+	sentences, err := local.StreamBytes(ctx, "sentences")
 	if err != nil {
 		return err
 	}
-	events, err := n.server.StreamBytes(ctx, "events")
+	events, err := local.StreamBytes(ctx, "events")
 	if err != nil {
 		return err
 	}

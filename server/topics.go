@@ -7,23 +7,21 @@ import (
 	"strconv"
 	"time"
 
-	"refrain/shard"
 	"refrain/text"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // retentionMargin is how much longer than the window may need them the topics retain their records.
 const retentionMargin = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
-	if n.sentences, err = n.server.OpenTopic(ctx, n.sentenceTopic()); err != nil {
+	if n.sentences, err = n.broker.openTopic(ctx, n.sentenceTopic()); err != nil {
 		return n.ofAnotherBuild(err)
 	}
-	if n.events, err = n.server.OpenTopic(ctx, n.eventTopic()); err != nil {
+	if n.events, err = n.broker.openTopic(ctx, n.eventTopic()); err != nil {
 		return err
 	}
-	n.control, err = n.server.OpenTopic(ctx, n.controlTopic())
+	n.control, err = n.broker.openTopic(ctx, n.controlTopic())
 	return err
 }
 
@@ -40,37 +38,25 @@ func (n *node) ofAnotherBuild(err error) error {
 // textVersion is the key of text.Version among what is fixed.
 const textVersion = "normalisation version"
 
-func (n *node) sentenceTopic() jetstream.TopicConfig {
-	c := n.topic("sentences")
-	c.Partitions, c.Discard, c.MaxBytes = n.cfg.Topics.Partitions, jetstream.DiscardNew, int64(n.cfg.Topics.SentenceBytes)
-	c.MaxAge, _ = n.ages()
-	c.Purged, c.Coding = true, jetstream.S2
-	c.Fixed = map[string]string{
-		"min_tokens": strconv.Itoa(n.cfg.Window.MinTokens),
-		textVersion:  strconv.Itoa(text.Version),
+func (n *node) sentenceTopic() topicSpec {
+	maxAge, _ := n.ages()
+	return topicSpec{
+		name: "sentences", partitions: n.cfg.Topics.Partitions, maxAge: maxAge, maxBytes: int64(n.cfg.Topics.SentenceBytes), refuses: true,
+		purged: true, coded: true, prompt: true,
+		fixed: map[string]string{
+			"min_tokens": strconv.Itoa(n.cfg.Window.MinTokens),
+			textVersion:  strconv.Itoa(text.Version),
+		},
 	}
-	return c
 }
 
-func (n *node) eventTopic() jetstream.TopicConfig {
-	c := n.topic("events")
-	c.MaxBytes, c.Packed = int64(n.cfg.Topics.EventBytes), true
-	c.Coding = jetstream.S2
-	_, c.MaxAge = n.ages()
-	return c
+func (n *node) eventTopic() topicSpec {
+	_, maxAge := n.ages()
+	return topicSpec{name: "events", partitions: 1, maxAge: maxAge, maxBytes: int64(n.cfg.Topics.EventBytes), packed: true, coded: true}
 }
 
-func (n *node) controlTopic() jetstream.TopicConfig {
-	c := n.topic("control")
-	c.Discard, c.MaxBytes = jetstream.DiscardNew, int64(n.cfg.Topics.ControlBytes)
-	c.MaxAge = max(n.ages())
-	return c
-}
-
-func (n *node) topic(name string) jetstream.TopicConfig {
-	c := jetstream.DefaultTopic()
-	c.Name, c.Logger = name, n.log
-	return c
+func (n *node) controlTopic() topicSpec {
+	return topicSpec{name: "control", partitions: 1, maxAge: max(n.ages()), maxBytes: int64(n.cfg.Topics.ControlBytes), refuses: true}
 }
 
 // ages are how long the topics keep sentences and events. The window needs those of span and lateness behind its clock,
@@ -106,11 +92,15 @@ func every(ctx context.Context, pause time.Duration, f func(context.Context)) er
 }
 
 func (n *node) purgeNow(ctx context.Context) {
-	needed := n.workers[0].Needed()
-	for _, w := range n.workers[1:] {
-		needed = shard.MinPositions(needed, w.Needed())
+	sentences, can := n.sentences.(topic.Purger)
+	if !can || n.match == nil {
+		return
 	}
-	if err := n.sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
+	needed := n.match.crew.Needed()
+	if needed == nil || n.cfg.onBroker() { // other processes need others
+		return
+	}
+	if err := sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
 		n.log.Warn("topic: retrying purge", "error", err)
 	}
 }

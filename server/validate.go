@@ -36,6 +36,8 @@ func (c *Config) Validate() error {
 	v.want(c.Workers > 0, "workers", "want 1 or more")
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	v.roles(c)
+	v.broker(c)
 	v.window(&c.Window)
 	v.models(&c.Models)
 	t := &c.Topics

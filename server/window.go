@@ -55,16 +55,18 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 	}
 }
 
-// shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
-func (n *node) shareLimits() {
-	p := n.cfg.Topics.Partitions
-	floodIsMax := n.window.Flood == n.window.MaxMatches
-	n.budget = n.window.Budget
-	n.window.Budget /= int64(p)
-	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
-	n.window.Flood = (n.window.Flood + p - 1) / p
+// shareLimits gives every partition its share of what a look-up may report, and of what the windows here may hold: all of
+// them share that, however many they are.
+func (m *matcher) shareLimits() {
+	p := m.n.cfg.Topics.Partitions
+	w := &m.window
+	floodIsMax := w.Flood == w.MaxMatches
+	m.budget = w.Budget
+	w.Reserved = m.reserved
+	w.MaxMatches = shareOfMatches(w.MaxMatches, p)
+	w.Flood = (w.Flood + p - 1) / p
 	if floodIsMax {
-		n.window.Flood = n.window.MaxMatches
+		w.Flood = w.MaxMatches
 	}
 }
 

@@ -32,5 +32,5 @@ func PutCopied(ctx context.Context, store topic.Store, q int, t CopiedTopics, cl
 	s.LookupFrom, s.EventEnd, s.Control = slices.Clone(end), events, control[0]
 	s.Watermarks.clock, s.Watermarks.known = clock, clock != 0
 	s.SentenceTopic, s.EventTopic, s.ControlTopic = t.Sentences.Lineage().Current(), t.Events.Lineage().Current(), t.Control.Lineage().Current()
-	return store.Put(ctx, stateKey(q), s.Append(nil))
+	return store.Put(ctx, stateKey(q, 0), s.Append(nil))
 }

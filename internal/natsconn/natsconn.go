@@ -88,12 +88,12 @@ func CheckServer(s string) error {
 }
 
 // Connect makes a connection. While no server is to be reached it goes on trying until ctx ends; a server that
-// refuses us, or is too old, is an error at once.
-func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error) {
+// refuses us, or is too old, is an error at once. More options come behind those that c asks for.
+func Connect(ctx context.Context, c Config, log *slog.Logger, more ...nats.Option) (*nats.Conn, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
-	options := c.options(log)
+	options := append(c.options(log), more...)
 	conn, err := backoff.Retry(ctx, func() (*nats.Conn, error) { return c.connect(options) },
 		backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 			log.Warn("nats: retrying connect", "servers", c.String(), "error", err, "pause", pause)
@@ -122,12 +122,20 @@ func (c *Config) connect(options []nats.Option) (*nats.Conn, error) {
 	if err != nil {
 		return nil, hint(err)
 	}
-	if v := conn.ConnectedServerVersion(); !isSupported(v) {
+	if err := CheckVersion(conn); err != nil {
 		conn.Close()
-		return nil, backoff.Permanent(fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v,
-			minVersion[0], minVersion[1]))
+		return nil, backoff.Permanent(err)
 	}
 	return conn, nil
+}
+
+// CheckVersion reports a connection to a server that is too old: Connect looks at the first one, and it may be another one
+// that the connection finds later.
+func CheckVersion(conn *nats.Conn) error {
+	if v := conn.ConnectedServerVersion(); !isSupported(v) {
+		return fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v, minVersion[0], minVersion[1])
+	}
+	return nil
 }
 
 func isSupported(version string) bool {

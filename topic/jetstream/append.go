@@ -119,22 +119,19 @@ func (f *flight) abandon() {
 
 // explain gives the client's error the name of its cause, where there is one.
 func (t *Topic) explain(err error, size int) error {
-	var api *js.APIError
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, size,
 			t.js.Conn().MaxPayload())
-	case errors.As(err, &api) && (api.ErrorCode == codeStoreFailed || api.ErrorCode == codeInsufficient):
+	case hasCode(err, codeStoreFailed), hasCode(err, codeInsufficient) && t.health.why == nil:
 		return fmt.Errorf("%w: its limit of %d bytes is reached: %w", topic.ErrFull, t.cfg.MaxBytes, err)
+	case hasCode(err, codeInsufficient, codeResources, codeNoDisk):
+		return fmt.Errorf("%w: %w", topic.ErrFull, explainAPI(err, t.cfg.Name))
+	case isDisconnected(err):
+		return fmt.Errorf("no connection to a server: %w", err)
 	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):
 		// The server does not answer when it could not write. What it would say is with the disk.
 		return errors.Join(fmt.Errorf("not acknowledged: %w", err), t.health.check())
 	}
 	return err
 }
-
-// Error codes of the JetStream API: a limit of the stream is reached with DiscardNew; the account's limits are.
-const (
-	codeStoreFailed  = 10077
-	codeInsufficient = 10023
-)

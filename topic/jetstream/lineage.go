@@ -22,7 +22,8 @@ import (
 //
 // A server in this process begins one whenever it opens a stream for the first time after its start, before anything is
 // appended: whether the last one ended well or with the power makes no difference, and nobody has to find out. A stream
-// on a remote server keeps the one that it was made with: what is appended there is for that server to keep.
+// on a remote server keeps the one that it was made with, what is appended there is for that server to keep; only who finds
+// that it has not done so begins another (watch).
 
 const metadataLineage = metadataPrefix + "incarnations"
 
@@ -62,6 +63,11 @@ func parseLineage(s string) (l lineage, err error) {
 func (l lineage) next(seq uint64) lineage {
 	l = append(slices.Clone(l), newIncarnation(seq))
 	return l[max(0, len(l)-maxIncarnations):]
+}
+
+// continues tells whether l is before with more incarnations behind it, or with fewer that are remembered.
+func (l lineage) continues(before lineage) bool {
+	return slices.Contains(l, before[len(before)-1])
 }
 
 // Lineage implements topic.Topic.

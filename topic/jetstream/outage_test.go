@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 
+	"refrain/internal/natsconn"
 	"refrain/topic"
 	"refrain/topic/conformance"
 	"refrain/topic/jetstream"
@@ -114,19 +114,8 @@ func appendUntilDone(t *testing.T, x topic.Topic, r topic.Record) {
 func TestRemoteRestart(t *testing.T) {
 	dir := t.TempDir()
 	remote := mustListen(t, dir, server.RANDOM_PORT)
-	conn, err := nats.Connect(remote.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	client, err := jetstream.NewJetStream(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := jetstream.OpenTopic(t.Context(), client, topicConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := mustConnect(t, natsconn.Config{Servers: []string{remote.ClientURL()}}, takesLess)
+	x := mustOpenOn(t, c)
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	conformance.MustAppend(t, x, topic.Record{Data: []byte("before")})
 	conformance.MustFetch(t, r, 1)

@@ -175,7 +175,11 @@ func (r *reader) passGap(before int64) error {
 	if err != nil {
 		return fmt.Errorf("look for dropped records: %w", err)
 	}
-	first := min(int64(stream.CachedInfo().State.FirstSeq), before)
+	state := &stream.CachedInfo().State
+	if r.next > int64(state.LastSeq)+1 { // a server that is behind, or a stream that has lost its end
+		return fmt.Errorf("%w: it ends at position %d", topic.ErrBeyondEnd, r.topic.begin(state.LastSeq+1))
+	}
+	first := min(int64(state.FirstSeq), before)
 	start := r.topic.begin(uint64(first))
 	for p, from := range r.from {
 		wanted := max(from, r.topic.begin(uint64(r.next)))

@@ -86,7 +86,21 @@ func (t *Topic) open(ctx context.Context, from []int64, ahead int64, pull int) (
 	return r, nil
 }
 
+// whyEnded is what has become of a topic that is another one than it was.
+func (t *Topic) whyEnded() error {
+	if t.health.why == nil {
+		return nil
+	}
+	if err := t.health.why(); err != nil {
+		return fmt.Errorf("read topic %s: %w", t.cfg.Name, err)
+	}
+	return nil
+}
+
 func (t *Topic) checkEnd(ctx context.Context, from []int64) error {
+	if err := t.whyEnded(); err != nil {
+		return err
+	}
 	stream, err := t.js.Stream(ctx, t.cfg.Name)
 	if err != nil {
 		return err
@@ -135,6 +149,9 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 		r.held = nil
 		return nil, err
 	}
+	if err := r.topic.whyEnded(); err != nil {
+		return nil, err
+	}
 	select {
 	case i := <-r.queue:
 		return r.collect(i)
@@ -143,6 +160,8 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 	select {
 	case i := <-r.queue:
 		return r.collect(i)
+	case <-r.topic.health.ended:
+		return nil, r.topic.whyEnded()
 	case <-r.done:
 		return r.rest()
 	case <-ctx.Done():

@@ -20,7 +20,7 @@ var _ topic.Store = (*Store)(nil)
 
 // OpenStore opens a store of this server, making it if need be.
 func (s *Server) OpenStore(ctx context.Context, name string) (*Store, error) {
-	kv, err := OpenStore(ctx, s.js, name)
+	kv, err := openStore(ctx, s.js, name)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +28,7 @@ func (s *Server) OpenStore(ctx context.Context, name string) (*Store, error) {
 	return kv, nil
 }
 
-// OpenStore opens a store, making it if need be.
-func OpenStore(ctx context.Context, client js.JetStream, name string) (*Store, error) {
+func openStore(ctx context.Context, client js.JetStream, name string) (*Store, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("open store %q: a name is letters, digits, - and _", name)
 	}

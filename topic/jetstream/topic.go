@@ -83,6 +83,9 @@ type health struct {
 	check   func() error    // is asked before each append whether there is room
 	stopped <-chan struct{} // closed when the server will acknowledge nothing more
 	lost    []blocks.Range  // what the files of the topic lacked when the server started
+
+	ended <-chan struct{} // closed when the topic is another one than it was; nil: never
+	why   func() error    // what has become of it
 }
 
 var _ topic.Topic = (*Topic)(nil)
@@ -101,7 +104,8 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	t, err := openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped, s.lost[cfg.Name].messages})
+	h := health{check: s.Check, stopped: s.log.stopped, lost: s.lost[cfg.Name].messages}
+	t, err := openTopic(ctx, s.js, cfg, h, func(ctx context.Context) (lineage, error) { return ensureStream(ctx, s.js, cfg) })
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +116,12 @@ func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error)
 	return t, nil
 }
 
-// OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *topic.FixedError says that it
-// exists with another number of partitions or another fixed setting.
-func OpenTopic(ctx context.Context, client js.JetStream, cfg TopicConfig) (*Topic, error) {
-	return openTopic(ctx, client, cfg, health{check: func() error { return nil }}) // nothing is known of a remote server
-}
-
-func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h health) (*Topic, error) {
+func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h health,
+	ensure func(context.Context) (lineage, error)) (*Topic, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open topic %q: %w", cfg.Name, err)
 	}
-	lineage, err := ensureStream(ctx, client, cfg)
+	lineage, err := ensure(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 	"github.com/segmentio/kafka-go/protocol/findcoordinator"
 	"github.com/segmentio/kafka-go/protocol/heartbeat"
+	"github.com/segmentio/kafka-go/protocol/incrementalalterconfigs"
 	"github.com/segmentio/kafka-go/protocol/joingroup"
 	"github.com/segmentio/kafka-go/protocol/leavegroup"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
@@ -25,6 +26,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/saslauthenticate"
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 	"github.com/segmentio/kafka-go/protocol/syncgroup"
+
+	"refrain/internal/kafkaconn/logdirs"
 )
 
 // answers are all that are asked for. An answer to anything else is refused: a request that is new here needs a line.
@@ -33,9 +36,9 @@ var answers = sync.OnceValue(func() map[protocol.ApiKey]reflect.Type {
 	for _, m := range []protocol.Message{
 		&apiversions.Response{}, &createtopics.Response{}, &deletetopics.Response{}, &describeconfigs.Response{},
 		&fetch.Response{},
-		&findcoordinator.Response{}, &heartbeat.Response{}, &joingroup.Response{}, &leavegroup.Response{}, &listoffsets.Response{},
+		&findcoordinator.Response{}, &heartbeat.Response{}, &incrementalalterconfigs.Response{}, &joingroup.Response{}, &leavegroup.Response{}, &listoffsets.Response{},
 		&metadata.Response{}, &offsetcommit.Response{}, &offsetfetch.Response{}, &produce.Response{}, &saslauthenticate.Response{},
-		&saslhandshake.Response{}, &syncgroup.Response{},
+		&saslhandshake.Response{}, &syncgroup.Response{}, &logdirs.Response{},
 	} {
 		all[m.ApiKey()] = reflect.TypeOf(m).Elem()
 	}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"refrain/internal/datadir"
+	"refrain/topic"
+	"refrain/topic/jetstream"
+)
+
+// broker keeps the topics and stores of a deployment: in the data directory of the one process that there is (embedded), or
+// where several processes reach them (natsBroker, kafkaBroker).
+type broker interface {
+	openTopic(ctx context.Context, spec topicSpec) (openTopic, error)
+	openStore(ctx context.Context, name string) (topic.Store, error)
+	// Check says why records are not taken now; nil: they are.
+	Check() error
+	Close() error
+}
+
+// openTopic is a topic that knows how full it is.
+type openTopic interface {
+	topic.Topic
+	Size(ctx context.Context) (topic.Size, error)
+}
+
+// topicSpec is what the route wants of a topic, whoever keeps it.
+type topicSpec struct {
+	name       string // without that of the deployment
+	partitions int
+	maxAge     time.Duration
+	maxBytes   int64 // 0: no limit
+	refuses    bool  // at maxBytes, where it can; else, and elsewhere, the oldest records go
+	packed     bool  // its records are many and small
+	purged     bool  // what nobody needs goes sooner, where it can
+	coded      bool  // records compress well
+	prompt     bool  // records are stamped as they are appended
+	fixed      map[string]string
+}
+
+// openBroker connects to what the configuration names.
+func (n *node) openBroker(ctx context.Context) (broker, error) {
+	switch {
+	case n.cfg.onKafka():
+		return n.openKafkaBroker(ctx)
+	case n.cfg.onNATS():
+		return n.openNATSBroker(ctx)
+	}
+	return n.openEmbedded()
+}
+
+// embedded keeps topics in the data directory, which is locked for as long.
+type embedded struct {
+	*jetstream.Server
+	log *slog.Logger
+}
+
+var _ broker = (*embedded)(nil)
+
+func (n *node) openEmbedded() (broker, error) {
+	storage := jetstream.Default()
+	storage.Dir, storage.Claim, storage.Sync, storage.Logger = n.cfg.DataDir, datadir.Claim, n.cfg.Topics.Sync, n.log
+	s, err := jetstream.Start(storage)
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{s, n.log}, nil
+}
+
+func (b *embedded) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
+	t, err := b.OpenTopic(ctx, spec.jetstream(spec.name, b.log))
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *embedded) openStore(ctx context.Context, name string) (topic.Store, error) {
+	s, err := b.OpenStore(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// jetstream is what JetStream is told, here and elsewhere.
+func (s *topicSpec) jetstream(name string, log *slog.Logger) jetstream.TopicConfig {
+	c := jetstream.DefaultTopic()
+	c.Name, c.Partitions, c.MaxAge, c.MaxBytes, c.Packed, c.Purged, c.Fixed = name, s.partitions, s.maxAge, s.maxBytes, s.packed, s.purged, s.fixed
+	c.Logger = log
+	if s.refuses {
+		c.Discard = jetstream.DiscardNew
+	}
+	if s.coded {
+		c.Coding = jetstream.S2
+	}
+	return c
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"refrain/internal/kafkaconn"
+	"refrain/topic"
+	"refrain/topic/kafka"
+)
+
+// kafkaBroker keeps topics on a Kafka cluster.
+type kafkaBroker struct {
+	*kafka.Cluster
+	n    *node
+	name string
+}
+
+var _ broker = (*kafkaBroker)(nil)
+
+func (n *node) openKafkaBroker(ctx context.Context) (broker, error) {
+	conf, err := kafkaConn(&n.cfg.Topics.Kafka)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: topics.kafka: %w", err)
+	}
+	cfg := kafka.Default()
+	if cfg.Conn, err = kafkaconn.New(conf); err != nil {
+		return nil, fmt.Errorf("configuration: topics.kafka: %w", err)
+	}
+	cfg.Name, cfg.Replicas, cfg.Now, cfg.Logger = n.cfg.Topics.Name, n.cfg.Topics.Replicas, n.now, n.log
+	c, err := kafka.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &kafkaBroker{c, n, cfg.Name}, nil
+}
+
+func (b *kafkaBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
+	c := kafka.DefaultTopic()
+	c.Name, c.Partitions, c.MaxAge, c.Prompt, c.Fixed = b.name+"-"+spec.name, spec.partitions, spec.maxAge, spec.prompt, spec.fixed
+	if !spec.refuses { // Kafka would drop the oldest
+		c.MaxBytes = spec.maxBytes
+	}
+	c.Now, c.Logger = b.n.now, b.n.log
+	t, err := b.OpenTopic(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *kafkaBroker) openStore(ctx context.Context, name string) (topic.Store, error) {
+	s, err := b.OpenStore(ctx, b.name+"-"+name)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,295 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"refrain/topic"
+)
+
+// A stream of somebody else's server can become another one under our hands: it is deleted and made again, or comes back
+// from a backup, or without its end after a power cut of a server that had it alone. What is appended next then takes
+// positions that had other records, and a reader would wait at its position until the stream has grown there, and miss
+// what came before. So every few seconds the watch asks each stream for its end and looks whether the message that was
+// last the time before still is what it was: the server's time of a message, to the nanosecond, tells it from any other.
+//
+// When it is not, the stream's metadata get a new incarnation that begins behind the newest message that is still the
+// same; readers of this process end with topic.ErrBeyondEnd, and Check says to start the process again: it will then
+// compare what it has stored with the incarnations, as after a power cut of its own.
+
+const (
+	watchInterval = 2 * time.Second
+	watchTimeout  = 2 * time.Second // for one request
+	// maxMarks bounds what is known of a stream's past: four minutes, twice what a server may take to write to its disk.
+	maxMarks = 120
+)
+
+// watch looks after the streams of a cluster, in a goroutine of its own.
+type watch struct {
+	cluster *Cluster
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu        sync.Mutex
+	streams   []*watched
+	connected time.Time // when it was last seen
+}
+
+// watched is what is known of a stream. Its marks belong to the goroutine.
+type watched struct {
+	name  string
+	topic *Topic // nil for a store
+	marks []mark // where the stream ended, oldest first
+	short int    // how often in a row it ended before its last mark
+
+	mu      sync.Mutex
+	problem error // of the last look
+	lost    error // for ever
+
+	ended chan struct{} // closed with lost
+}
+
+// mark is a message that was the last one.
+type mark struct {
+	seq  uint64
+	time time.Time
+}
+
+func newWatched(name string) *watched { return &watched{name: name, ended: make(chan struct{})} }
+
+// why is what has become of the stream, nil while it is what it was.
+func (x *watched) why() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.lost
+}
+
+func (x *watched) check() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.lost != nil {
+		return x.lost
+	}
+	return x.problem
+}
+
+func startWatch(c *Cluster) *watch {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watch{cluster: c, cancel: cancel, done: make(chan struct{}), connected: time.Now()}
+	go w.run(ctx)
+	return w
+}
+
+func (w *watch) stop() {
+	w.cancel()
+	<-w.done
+}
+
+// add begins to look after a stream.
+func (w *watch) add(x *watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams = append(w.streams, x)
+}
+
+func (w *watch) disconnected() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := fmt.Errorf("not connected since about %s", w.connected.UTC().Format(time.RFC3339))
+	if last := w.cluster.conn.LastError(); last != nil {
+		err = fmt.Errorf("%w: %w", err, last)
+	}
+	return err
+}
+
+func (w *watch) problems() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	for _, x := range w.streams {
+		errs = append(errs, x.check())
+	}
+	return errors.Join(errs...)
+}
+
+func (w *watch) run(ctx context.Context) {
+	defer close(w.done)
+	for again := time.NewTicker(watchInterval); ; {
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return
+		case <-again.C:
+			w.look(ctx)
+		}
+	}
+}
+
+// look asks after all streams at once.
+func (w *watch) look(ctx context.Context) {
+	if !w.cluster.conn.IsConnected() {
+		return
+	}
+	w.mu.Lock()
+	w.connected = time.Now()
+	streams := slices.Clone(w.streams)
+	w.mu.Unlock()
+	var g errgroup.Group
+	g.SetLimit(8)
+	for _, x := range streams {
+		g.Go(func() error { w.lookAt(ctx, x); return nil })
+	}
+	_ = g.Wait() // none has an error: each notes its own
+}
+
+func (w *watch) lookAt(ctx context.Context, x *watched) {
+	if x.why() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	stream, err := w.cluster.js.Stream(ctx, x.name)
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if err == nil {
+		err = errors.Join(checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream))
+	} else if err = explainAPI(err, x.name); !errors.Is(err, js.ErrStreamNotFound) {
+		err = fmt.Errorf("stream %s does not answer, it may have no leader: %w", x.name, err)
+	} else {
+		err = fmt.Errorf("stream %s has been deleted: start this process again, which makes it anew", x.name)
+	}
+	w.note(x, err)
+}
+
+// note logs what has changed.
+func (w *watch) note(x *watched, problem error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case problem != nil && x.problem == nil:
+		w.cluster.cfg.Logger.Error("a stream is not well", "stream", x.name, "error", problem)
+	case problem == nil && x.problem != nil:
+		w.cluster.cfg.Logger.Info("a stream is well again", "stream", x.name)
+	}
+	x.problem = problem
+}
+
+// checkReplicas reports a stream that would have no leader but for the moment: too few of its servers are there.
+func checkReplicas(name string, info *js.StreamInfo) error {
+	if info.Cluster == nil {
+		return nil
+	}
+	if info.Cluster.Leader == "" {
+		return fmt.Errorf("stream %s has no leader", name)
+	}
+	replicas, online := 1, 1
+	for _, peer := range info.Cluster.Replicas {
+		if replicas++; !peer.Offline {
+			online++
+		}
+	}
+	if online <= replicas/2 {
+		return fmt.Errorf("stream %s: %d of its %d servers are there, no majority", name, online, replicas)
+	}
+	return nil
+}
+
+// compare looks whether a topic's stream still is what it was, and remembers where it ends.
+func (x *watched) compare(ctx context.Context, stream js.Stream) error {
+	if x.topic == nil {
+		return nil
+	}
+	info := stream.CachedInfo()
+	l, err := parseLineage(info.Config.Metadata[metadataLineage])
+	if err != nil || !l.continues(x.topic.lineage) {
+		x.end(fmt.Errorf("stream %s has been deleted and made anew: start this process again", x.name))
+		return nil
+	}
+	state := &info.State
+	x.marks = slices.DeleteFunc(x.marks, func(m mark) bool { return m.seq < state.FirstSeq })
+	n := len(x.marks)
+	if n > 0 && state.LastSeq < x.marks[n-1].seq { // or a leader that has just been chosen
+		if x.short++; x.short < 2 {
+			return nil
+		}
+		return x.cut(ctx, stream, l)
+	}
+	x.short = 0
+	if n > 0 {
+		if same, err := isSame(ctx, stream, x.marks[n-1]); err != nil {
+			return err
+		} else if !same {
+			return x.cut(ctx, stream, l)
+		}
+	}
+	x.remember(mark{state.LastSeq, state.LastTime})
+	return nil
+}
+
+func (x *watched) remember(m mark) {
+	n := len(x.marks)
+	if m.seq == 0 || n > 0 && x.marks[n-1] == m {
+		return
+	}
+	x.marks = append(x.marks[max(0, n+1-maxMarks):], m)
+}
+
+// isSame tells whether the message of a mark is there. One that retention has dropped meanwhile is no other.
+func isSame(ctx context.Context, stream js.Stream, m mark) (bool, error) {
+	if state := &stream.CachedInfo().State; state.LastSeq <= m.seq {
+		return state.LastSeq == m.seq && state.LastTime.Equal(m.time), nil
+	}
+	got, err := stream.GetMsg(ctx, m.seq)
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at message %d: %w", m.seq, err)
+	}
+	return got.Time.Equal(m.time), nil
+}
+
+// cut begins an incarnation behind the newest message that is still the same. Two processes may do so at once: one of
+// the two incarnations is forgotten, and what was stored in the other counts as of an unknown one.
+func (x *watched) cut(ctx context.Context, stream js.Stream, l lineage) error {
+	kept := uint64(0)
+	for _, m := range slices.Backward(x.marks) {
+		same, err := isSame(ctx, stream, m)
+		if err != nil {
+			return err
+		}
+		if same {
+			kept = m.seq
+			break
+		}
+	}
+	if l[len(l)-1].id == x.topic.lineage[len(x.topic.lineage)-1].id { // or another process was first
+		config := stream.CachedInfo().Config
+		config.Metadata[metadataLineage] = l.next(kept + 1).String()
+		if _, err := x.topic.js.UpdateStream(ctx, config); err != nil {
+			return fmt.Errorf("begin incarnation: %w", err)
+		}
+	}
+	x.end(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: start this process again, it then does again "+
+		"what it has done with them", x.name, kept+1))
+	return nil
+}
+
+// end ends what this process does with the topic, until it is started again.
+func (x *watched) end(why error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.lost == nil {
+		x.lost = fmt.Errorf("%w: %w", topic.ErrBeyondEnd, why)
+		x.topic.cfg.Logger.Error("a topic is another one than it was", "error", why)
+		close(x.ended)
+	}
+}
