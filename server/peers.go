@@ -44,10 +44,14 @@ func (n *node) withPeers(h http.Handler) (http.Handler, error) {
 		}
 		return n.answer(ctx, c)
 	}
-	all := http.NewServeMux()
-	all.Handle(peers.Path, &peers.Handler{Token: token, MaxText: feed.MaxText, Look: look, BadInput: api.ErrInput})
-	all.Handle("/", h)
-	return all, nil
+	inside := &peers.Handler{Token: token, MaxText: feed.MaxText, Look: look, BadInput: api.ErrInput}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // no ServeMux: it would clean the paths of posts' ids
+		if r.URL.Path == peers.Path {
+			inside.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}), nil
 }
 
 // answer is what the windows of this process say; nil: it has none.

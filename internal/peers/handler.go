@@ -25,8 +25,6 @@ type Handler struct {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case r.URL.Path != Path:
-		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "there is " + Path + " here and nothing else"})
 	case r.Method != http.MethodPost:
 		problem.MethodNotAllowed(w, r, http.MethodPost)
 	case !h.knows(r):
