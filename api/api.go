@@ -37,9 +37,15 @@ type Sentence struct {
 	Truncated         bool // there are more, which the answer has no room for
 }
 
+// Found is what a text repeats. Missing are the partitions of the window that nobody has answered for.
+type Found struct {
+	Sentences []Sentence
+	Missing   []int
+}
+
 // Matcher looks a text up without storing it.
 type Matcher interface {
-	Match(ctx context.Context, q Query) ([]Sentence, error)
+	Match(ctx context.Context, q Query) (Found, error)
 }
 
 // Recent knows the latest events, newest first.

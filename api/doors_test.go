@@ -305,10 +305,10 @@ func TestMatchesTakeTurns(t *testing.T) {
 
 type slowMatcher struct{ began, end chan bool }
 
-func (m *slowMatcher) Match(context.Context, api.Query) ([]api.Sentence, error) {
+func (m *slowMatcher) Match(context.Context, api.Query) (api.Found, error) {
 	m.began <- true
 	<-m.end
-	return nil, nil
+	return api.Found{}, nil
 }
 
 // TestSpareConnections: only health is answered there.

@@ -22,6 +22,9 @@ type matchRequest struct {
 // matchAnswer is the answer: every sentence of the text, each with the data of the events it would give.
 type matchAnswer struct {
 	Sentences []matchSentence `json:"sentences"`
+	// Partial is left out, with what is missing, where every part of the window was looked in.
+	Partial           bool  `json:"partial,omitempty"`
+	MissingPartitions []int `json:"missingPartitions,omitempty"`
 }
 
 type matchSentence struct {
@@ -56,8 +59,9 @@ func (a *handlers) match(r *http.Request) (matchAnswer, error) {
 	if err != nil {
 		return answer, err
 	}
-	for i := range found {
-		s, err := sentenceJSON(&found[i], q.Text)
+	answer.Partial, answer.MissingPartitions = len(found.Missing) > 0, found.Missing
+	for i := range found.Sentences {
+		s, err := sentenceJSON(&found.Sentences[i], q.Text)
 		if err != nil {
 			return answer, err
 		}

@@ -17,14 +17,15 @@ import (
 
 // matcher answers with what it was made with, and remembers the question.
 type matcher struct {
-	query api.Query
-	found []api.Sentence
-	err   error
+	query   api.Query
+	found   []api.Sentence
+	missing []int
+	err     error
 }
 
-func (m *matcher) Match(_ context.Context, q api.Query) ([]api.Sentence, error) {
+func (m *matcher) Match(_ context.Context, q api.Query) (api.Found, error) {
 	m.query = q
-	return m.found, m.err
+	return api.Found{Sentences: m.found, Missing: m.missing}, m.err
 }
 
 func TestMatch(t *testing.T) {
@@ -64,6 +65,14 @@ func TestMatch(t *testing.T) {
 		t.Errorf("match %+v", found)
 	}
 
+	if strings.Contains(w.Body.String(), "partial") {
+		t.Errorf("a whole answer says that it is not: %s", w.Body)
+	}
+	m.missing = []int{2, 5}
+	if w := serve(h, "POST", "/v1/match", `{"text":"Hi. <b>bold"}`); !strings.HasSuffix(w.Body.String(), `"partial":true,"missingPartitions":[2,5]}`+"\n") {
+		t.Errorf("an answer that is not whole: %s", w.Body)
+	}
+	m.missing = nil
 	serve(h, "POST", "/v1/match", `{"text":"x","threshold":"4/5"}`)
 	if m.query.Threshold != "4/5" {
 		t.Errorf("threshold %q", m.query.Threshold)
@@ -88,9 +97,9 @@ func TestMatch(t *testing.T) {
 // waiting is a matcher whose windows are never free.
 type waiting struct{}
 
-func (waiting) Match(ctx context.Context, _ api.Query) ([]api.Sentence, error) {
+func (waiting) Match(ctx context.Context, _ api.Query) (api.Found, error) {
 	<-ctx.Done()
-	return nil, fmt.Errorf("lock rows: %w", ctx.Err())
+	return api.Found{}, fmt.Errorf("lock rows: %w", ctx.Err())
 }
 
 // TestMatchDoesNotWaitForEver: while the event topic takes nothing a turn has the windows. Who asks is told so, in time.

@@ -45,7 +45,11 @@ func newAPI(s *Server) (*httpServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.server = a.newServer(h)
+	all, err := s.node.withPeers(h)
+	if err != nil {
+		return nil, err
+	}
+	a.server = a.newServer(all)
 	return a, nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"refrain/api"
 	"refrain/feed"
@@ -10,42 +11,80 @@ import (
 	"refrain/text"
 )
 
-// Match looks a text up in the windows of this process.
-func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
-	least, err := a.thresholdOf(q)
+// Match looks a text up in all windows, also in those of other processes.
+func (a *httpServer) Match(ctx context.Context, q api.Query) (api.Found, error) {
+	n := a.s.node
+	cut, err := n.cutQuery(q)
+	if err != nil {
+		return api.Found{}, err
+	}
+	if n.owners == nil {
+		_, err := n.lookUp(ctx, cut)
+		return api.Found{Sentences: cut.out}, err
+	}
+	missing, err := n.lookUpEverywhere(ctx, cut)
+	return api.Found{Sentences: cut.out, Missing: missing}, err
+}
+
+// cutQuery is a text that is looked up, cut into sentences, and what they repeat.
+type cutQuery struct {
+	api.Query
+	least    text.Threshold
+	compared []feed.Sentence
+	out      []api.Sentence // of all sentences, the short ones too
+}
+
+func (n *node) cutQuery(q api.Query) (*cutQuery, error) {
+	least, err := n.thresholdOf(q)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.Text) > feed.MaxText {
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
 	}
-	// A post without an id, later than everything in the window.
-	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.match.feedNow(), Timed: true}
+	// A post without an id; lookUp says when.
+	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: feed.FromTime(n.now()), Timed: true}
 	var s text.Splitter
-	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
+	c := &cutQuery{Query: q, least: least}
+	c.compared, _ = s.Sentences(nil, &p, n.cfg.Window.MinTokens)
 	pieces, _ := s.Pieces(q.Text)
-	out := make([]api.Sentence, len(pieces))
+	c.out = make([]api.Sentence, len(pieces))
 	for i, piece := range pieces {
-		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
+		c.out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
-	remaining := answerSpace{maxMatched, q.Limit}
-	for _, x := range compared {
+	for i := range c.compared {
+		x := &c.compared[i]
 		x.Text, x.TextCut = q.Text[x.Start:x.End], false // nothing is stored of it
-		out[x.Index].Compared = true
+		c.out[x.Index].Compared = true
+	}
+	return c, nil
+}
+
+// lookUp looks in the windows of this process, and returns the partitions that it has looked in for all sentences. The text
+// is later than everything there.
+func (n *node) lookUp(ctx context.Context, c *cutQuery) (in []int, err error) {
+	remaining, now := answerSpace{maxMatched, c.Limit}, n.match.feedNow()
+	for i, x := range c.compared {
+		x.Time = now
 		if remaining.isUsedUp() {
-			out[x.Index].Truncated = true
+			c.out[x.Index].Truncated = true
 			continue
 		}
-		if _, err := a.s.node.match.lookUp(ctx, x, least, &out[x.Index], &remaining); err != nil {
+		looked, err := n.match.lookUp(ctx, x, c.least, &c.out[x.Index], &remaining)
+		if err != nil {
 			return nil, err
 		}
+		if i == 0 {
+			in = looked
+		}
+		in = slices.DeleteFunc(in, func(q int) bool { return !slices.Contains(looked, q) })
 	}
-	return out, nil
+	return in, nil
 }
 
 // thresholdOf is what a text is looked up with: what is below the window's the window does not find.
-func (a *httpServer) thresholdOf(q api.Query) (text.Threshold, error) {
-	window := a.s.node.window.Threshold
+func (n *node) thresholdOf(q api.Query) (text.Threshold, error) {
+	window := n.window.Threshold
 	if q.Threshold == "" {
 		return window, nil
 	}
@@ -55,7 +94,7 @@ func (a *httpServer) thresholdOf(q api.Query) (text.Threshold, error) {
 	}
 	if t.Compare(window) < 0 {
 		return t, fmt.Errorf("%w: threshold %s: this server finds nothing below %s, its window.threshold", api.ErrInput,
-			q.Threshold, a.s.cfg.Window.Threshold)
+			q.Threshold, n.cfg.Window.Threshold)
 	}
 	return t, nil
 }

@@ -16,6 +16,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest"
+	"refrain/internal/peers"
 	"refrain/internal/retry"
 	"refrain/shard"
 	"refrain/sigstore"
@@ -46,10 +47,12 @@ type node struct {
 	follower   *shard.Follower // feeds them where the topics are shared
 
 	// What belongs to one role; nil without it.
-	owners   *owners // of the partitions, elsewhere too; nil: all are here
-	split    *split.Split
-	match    *matcher
-	canaries *canaries // of split and match together; nil: there are none
+	owners    *owners          // of the partitions, elsewhere too; nil: all are here
+	directory *peers.Directory // with owners: where they are
+	asker     peers.Asker
+	split     *split.Split
+	match     *matcher
+	canaries  *canaries // of split and match together; nil: there are none
 
 	health        *health
 	healthMetrics metric.Registration
@@ -104,6 +107,9 @@ func (n *node) open(ctx context.Context) (err error) {
 	n.tombstones = shard.NewTombstones()
 	if n.cfg.onBroker() {
 		n.owners = newOwners(n)
+		if err := n.openPeers(); err != nil {
+			return err
+		}
 		if err := n.openFollower(ctx); err != nil {
 			return err
 		}

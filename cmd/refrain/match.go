@@ -145,6 +145,7 @@ type answered struct {
 			} `json:"first"`
 		} `json:"matches"`
 	} `json:"sentences"`
+	Missing []int `json:"missingPartitions"`
 }
 
 func (m *Main) printMatches(body []byte) error {
@@ -174,6 +175,10 @@ func (m *Main) printMatches(body []byte) error {
 				r.Earlier.Time, terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text),
 				terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
 		}
+	}
+	if len(a.Missing) > 0 {
+		fmt.Fprintf(m.Stderr, "not the whole window was looked in: nobody answered for %s %v (GET /readyz of the workers says why)\n",
+			terminal.Noun(len(a.Missing), "partition"), a.Missing)
 	}
 	_, err := io.WriteString(m.Stdout, b.String())
 	return err

@@ -1,0 +1,92 @@
+package peers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Record is what an owner puts into the store about itself, every few seconds.
+type Record struct {
+	Address  string
+	Epoch    int64
+	Released bool
+	Put      time.Time // by its own clock: another one whenever it is put
+}
+
+// Directory knows who owns which partition.
+type Directory struct {
+	// Read reads what is put for a partition; nil: nobody ever owned it.
+	Read func(ctx context.Context, partition int) (*Record, error)
+	// Silence is after when an owner that puts nothing counts as gone, by the clock of this process.
+	Silence time.Duration
+	// Fresh is how long what was read is taken for true.
+	Fresh time.Duration
+	Now   func() time.Time
+
+	mu     sync.Mutex
+	known  []entry
+	readAt time.Time
+}
+
+// entry is the newest record of a partition, and when it was first seen.
+type entry struct {
+	Record
+	seen time.Time
+}
+
+// Owners are those of partitions 0 to n-1. Of a partition that two claim it is the one with the higher epoch: the other one
+// has not heard that it lost it.
+func (d *Directory) Owners(ctx context.Context, n int) ([]Owner, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.Now()
+	if len(d.known) != n || now.Sub(d.readAt) >= d.Fresh {
+		if err := d.read(ctx, n, now); err != nil {
+			return nil, err
+		}
+	}
+	owners := make([]Owner, n)
+	for q, e := range d.known {
+		silent := e.Released || e.Address != "" && now.Sub(e.seen) > d.Silence
+		owners[q] = Owner{Address: e.Address, Epoch: e.Epoch, Silent: silent}
+	}
+	return owners, nil
+}
+
+// atOnce bounds the reads that are under way.
+const atOnce = 8
+
+func (d *Directory) read(ctx context.Context, n int, now time.Time) error {
+	records := make([]*Record, n)
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(atOnce)
+	for q := range records {
+		all.Go(func() (err error) {
+			records[q], err = d.Read(ctx, q)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	if len(d.known) != n {
+		d.known = make([]entry, n)
+	}
+	for q, r := range records {
+		if e := &d.known[q]; r != nil && r.Epoch >= e.Epoch && *r != e.Record {
+			*e = entry{*r, now}
+		}
+	}
+	d.readAt = now
+	return nil
+}
+
+// Forget makes the next Owners read again: one of those known has not answered.
+func (d *Directory) Forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.readAt = time.Time{}
+}

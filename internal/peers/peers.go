@@ -1,0 +1,190 @@
+// Package peers asks the processes that own partitions of the window what a text repeats, for one that owns none of them,
+// or not all.
+//
+// Each owner is asked once for all that it has, over HTTP and side by side, and answers with the events that a look-up in
+// its rows would give. What nobody has answered for is named: an answer is whole, or says that it is not.
+package peers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"refrain/feed"
+)
+
+// Path is where a process answers others.
+const Path = "/internal/v1/match"
+
+// Query is a text to look up.
+type Query struct {
+	Text, Lang, Threshold string
+	Limit                 int // matches in one answer
+}
+
+// Sentence is what a sentence of the text repeats.
+type Sentence struct {
+	Index     int
+	Matches   []feed.Match
+	Truncated bool // there are more, which the answer had no room for
+}
+
+// Answer is what the rows of some partitions say. Sentences without matches may be left out.
+type Answer struct {
+	Partitions []int // whose rows were looked in, and are complete
+	Sentences  []Sentence
+}
+
+// Owner is who serves a partition.
+type Owner struct {
+	Address string
+	Epoch   int64
+	Silent  bool // it has not been heard of for a while, or has given the partition up
+}
+
+// Asker asks owners.
+type Asker struct {
+	Token string // that the processes show each other; "": none
+	// Timeout is how long an owner may take; those that have not answered then are missing.
+	Timeout time.Duration
+	// MaxAnswer bounds the bytes of one answer.
+	MaxAnswer int64
+	Client    *http.Client
+}
+
+// DefaultAsker asks without a token.
+func DefaultAsker() Asker {
+	return Asker{Timeout: 2 * time.Second, MaxAnswer: 64 << 20, Client: &http.Client{}}
+}
+
+// Result is the answer of all that could be asked.
+type Result struct {
+	Sentences []Sentence // in rising order of their indexes
+	Missing   []int      // the partitions that nobody has answered for, in rising order
+	Reasons   []error    // why, an error for each owner that has not answered
+}
+
+// Ask looks a text up in the rows of partitions 0 to n-1: in those of this process by local, in the others through their
+// owners. It fails only where the text or ctx is to blame.
+func (a *Asker) Ask(ctx context.Context, q Query, n int, local *Answer, owners []Owner) (Result, error) {
+	missing := without(n, local)
+	byAddress, reasons := group(missing, owners)
+	addresses := make([]string, 0, len(byAddress))
+	for address := range byAddress {
+		addresses = append(addresses, address)
+	}
+	slices.Sort(addresses)
+	answers := make([]*Answer, len(addresses))
+	failed := make([]error, len(addresses))
+	var all errgroup.Group
+	for i, address := range addresses {
+		all.Go(func() error {
+			answers[i], failed[i] = a.ask(ctx, address, q)
+			return nil
+		})
+	}
+	_ = all.Wait() // the errors are in failed
+	for _, err := range failed {
+		var refused *RefusedError
+		switch {
+		case errors.As(err, &refused) && refused.Status == http.StatusBadRequest:
+			return Result{}, err
+		case err != nil:
+			reasons = append(reasons, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	return merge(n, append(answers, local), q.Limit, reasons), nil
+}
+
+// without are the partitions that an answer, which may be nil, does not speak of.
+func without(n int, a *Answer) (others []int) {
+	for q := range n {
+		if a == nil || !slices.Contains(a.Partitions, q) {
+			others = append(others, q)
+		}
+	}
+	return others
+}
+
+// group deals partitions out to the addresses of their owners. Nobody waits for one that is known to be silent.
+func group(partitions []int, owners []Owner) (byAddress map[string][]int, reasons []error) {
+	byAddress = map[string][]int{}
+	for _, q := range partitions {
+		switch {
+		case q >= len(owners) || owners[q].Address == "":
+			reasons = append(reasons, fmt.Errorf("partition %d: nobody serves it", q))
+		case owners[q].Silent:
+			reasons = append(reasons, fmt.Errorf("partition %d: %s has not been heard of for a while, or has given it up", q, owners[q].Address))
+		default:
+			byAddress[owners[q].Address] = append(byAddress[owners[q].Address], q)
+		}
+	}
+	return byAddress, reasons
+}
+
+// RefusedError says that an owner has answered with a status other than 200.
+type RefusedError struct {
+	Address string
+	Status  int
+	Detail  string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s: %d %s: %s", e.Address, e.Status, http.StatusText(e.Status), e.Detail)
+}
+
+func (a *Asker) ask(ctx context.Context, address string, q Query) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer cancel()
+	body, err := json.Marshal(query{Version: version, Text: q.Text, Lang: q.Lang, Threshold: q.Threshold, Limit: q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+Path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if a.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.Token)
+	}
+	resp, err := a.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, a.MaxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", address, err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, &RefusedError{address, resp.StatusCode, detail(data)}
+	case int64(len(data)) > a.MaxAnswer:
+		return nil, fmt.Errorf("%s: its answer has more than %d bytes", address, a.MaxAnswer)
+	}
+	answer, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return answer, nil
+}
+
+// detail is what a problem document says, or the beginning of what came instead.
+func detail(body []byte) string {
+	var p struct{ Detail string }
+	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
+		return p.Detail
+	}
+	return fmt.Sprintf("%.200q", body)
+}
