@@ -27,12 +27,16 @@ type Posted struct {
 
 // Post sends lines of posts in one request.
 func (p *Process) Post(lines [][]byte) (Posted, error) {
-	var a Posted
 	resp, err := http.Post(p.URL("/v1/posts"), "application/x-ndjson", bytes.NewReader(bytes.Join(lines, nil)))
 	if err != nil {
-		return a, err
+		return Posted{}, err
 	}
 	defer resp.Body.Close()
+	return DecodePosted(resp)
+}
+
+// DecodePosted reads such an answer.
+func DecodePosted(resp *http.Response) (a Posted, err error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return a, err

@@ -68,13 +68,25 @@ func FreeAddress(tb testing.TB) string {
 // Start returns when the server is ready.
 func (p *Process) Start() {
 	p.TB.Helper()
+	p.Launch()
+	p.AwaitReady(30 * time.Second)
+}
+
+// Launch returns when the process runs.
+func (p *Process) Launch() {
+	p.TB.Helper()
 	p.Cmd = exec.Command(os.Args[0], p.Args...)
 	p.Cmd.Env = append(os.Environ(), p.Env...)
 	p.Cmd.Stdout, p.Cmd.Stderr = &p.Log, &p.Log
 	if err := p.Cmd.Start(); err != nil {
 		p.TB.Fatal(err)
 	}
-	p.Await(30*time.Second, "readiness", func() bool {
+}
+
+// AwaitReady returns when the server is ready.
+func (p *Process) AwaitReady(limit time.Duration) {
+	p.TB.Helper()
+	p.Await(limit, "readiness", func() bool {
 		resp, err := http.Get(p.URL("/readyz"))
 		if err != nil {
 			return false
