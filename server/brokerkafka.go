@@ -68,7 +68,8 @@ func (b *kafkaBroker) join(ctx context.Context, group string, parts int) (topic.
 	}
 	cfg := kafka.DefaultGroup()
 	cfg.Conn, cfg.Group, cfg.Topic, cfg.Parts = b.conn, b.name+"-"+group, b.name+"-"+group, over.Partitions()
-	cfg.Member, cfg.Logger = b.n.cfg.worker(), b.n.log
+	cfg.Member, cfg.Session, cfg.Logger = b.n.cfg.worker(), b.n.cfg.Cluster.Session, b.n.log
+	cfg.Heartbeat = min(cfg.Heartbeat, cfg.Session/3)
 	m, err := kafka.JoinGroup(ctx, cfg)
 	if err != nil {
 		return nil, err

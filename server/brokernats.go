@@ -51,6 +51,8 @@ func (b *natsBroker) join(ctx context.Context, group string, parts int) (topic.M
 	cfg := jetstream.DefaultLeases()
 	cfg.JetStream, cfg.Bucket, cfg.Group, cfg.Parts = b.JetStream(), b.name+"-leases", b.name+"-"+group, parts
 	cfg.Member, cfg.Logger, cfg.Replicas = b.n.cfg.worker(), b.n.log, max(1, b.n.cfg.Topics.Replicas)
+	cfg.TTL = b.n.cfg.Cluster.Session
+	cfg.Renew = min(cfg.Renew, cfg.TTL/3)
 	m, err := jetstream.JoinLeases(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ import (
 type canaries struct {
 	every, maxDelay time.Duration
 	start           time.Duration // instead of maxDelay, until the first has come through: the windows are read again meanwhile
-	split           *split.Split // nil: this process sends none
-	matches         bool         // it looks them up
+	split           *split.Split  // nil: this process sends none
+	matches         bool          // it looks them up
 	partitions      int
 	topic           topic.Topic
 	log             *slog.Logger

@@ -183,7 +183,7 @@ func Default() Config {
 		},
 		Models:  defaultModels(),
 		Topics:  Topics{Partitions: 4, Name: "refrain", ControlBytes: 1 << 30},
-		Cluster: Cluster{HandoverGrace: time.Minute},
+		Cluster: Cluster{HandoverGrace: time.Minute, Session: 10 * time.Second},
 		Ingest:  Ingest{Body: Bytes(httpsource.Default().MaxBody)},
 		Quotas:  defaultQuotas(),
 		Health:  Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},

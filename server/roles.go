@@ -28,6 +28,8 @@ type Cluster struct {
 	Token   Secret `yaml:"token"`   // that the processes show each other
 	// HandoverGrace is how long the partitions of a worker that has gone wait for it to return.
 	HandoverGrace time.Duration `yaml:"handover_grace"`
+	// Session is after when a process that is not heard of counts as gone.
+	Session time.Duration `yaml:"session"`
 }
 
 // has reports whether this process has a role.
@@ -97,9 +99,16 @@ func (v *validation) broker(c *Config) {
 	v.clusterOf(c)
 }
 
+// What brokers take: Kafka's own limits are 6 s and 30 min, unless it is told otherwise.
+const (
+	minSession = time.Second
+	maxSession = 30 * time.Minute
+)
+
 func (v *validation) clusterOf(c *Config) {
 	x := &c.Cluster
 	v.want(x.HandoverGrace >= 0 && x.HandoverGrace <= maxDuration, "cluster.handover_grace", "want 0 to 100 years")
+	v.want(x.Session >= minSession && x.Session <= maxSession, "cluster.session", "want 1s to 30m")
 	if x.Address != "" {
 		u, err := url.Parse(x.Address)
 		v.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && strings.Trim(u.Path, "/") == "",

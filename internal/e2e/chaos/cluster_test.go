@@ -55,11 +55,11 @@ type node struct {
 }
 
 // settings are the times of a deployment: real ones, or those of a run that is to be short.
-type settings struct{ grace, session, silence, pause time.Duration }
+type settings struct{ grace, session, pause time.Duration }
 
 var (
-	scaled = settings{grace: 5 * time.Second, session: 2 * time.Second, silence: 10 * time.Second, pause: 8 * time.Second}
-	real_  = settings{grace: time.Minute, session: 10 * time.Second, silence: 2 * time.Minute, pause: 90 * time.Second}
+	scaled = settings{grace: 5 * time.Second, session: 2 * time.Second, pause: 8 * time.Second}
+	real_  = settings{grace: time.Minute, session: 10 * time.Second, pause: 90 * time.Second}
 )
 
 func newDeployment(t *testing.T, b broker, seed uint64, s settings) *deployment {
@@ -67,12 +67,12 @@ func newDeployment(t *testing.T, b broker, seed uint64, s settings) *deployment 
 	d.yaml = fmt.Sprintf(`
 window: {max_hold: 2000d}
 topics: {name: %[1]s, partitions: 8, %[2]s}
-cluster: {handover_grace: %[3]v, session: %[4]v, silence: %[5]v}
+cluster: {handover_grace: %[3]v, session: %[4]v}
 lookup:
   store: redis
   retention: 1000h
-  redis: {url: "redis://%[6]s/0", prefix: "%[1]s:"}
-`, d.name, b.yaml(), s.grace, s.session, s.silence, devservers.Redis(t))
+  redis: {url: "redis://%[5]s/0", prefix: "%[1]s:"}
+`, d.name, b.yaml(), s.grace, s.session, devservers.Redis(t))
 	return d
 }
 
