@@ -20,7 +20,8 @@ func ignored(name string) bool {
 		strings.HasPrefix(name, "REFRAIN_TEST_")
 }
 
-// readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. Lists are for the file only.
+// readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. A list of words is written with commas
+// between; other lists are for the file only.
 func readEnvironment(c *server.Config, environ []string) error {
 	fields := map[string]reflect.Value{}
 	collect(fields, strings.TrimSuffix(envPrefix, "_"), reflect.ValueOf(c).Elem())
@@ -54,6 +55,9 @@ func collect(to map[string]reflect.Value, prefix string, v reflect.Value) {
 		case reflect.Struct:
 			collect(to, name, f)
 		case reflect.Slice:
+			if f.Type().Elem().Kind() == reflect.String {
+				to[name] = f
+			}
 		default:
 			to[name] = f
 		}
@@ -70,6 +74,9 @@ func set(field reflect.Value, value string) error {
 		b, err := units.ParseBytes(value)
 		*to = server.Bytes(b)
 		return err
+	case *[]string:
+		*to = splitWords(value)
+		return nil
 	}
 	switch field.Kind() {
 	case reflect.String:
@@ -94,4 +101,13 @@ func set(field reflect.Value, value string) error {
 		field.SetBool(b)
 	}
 	return nil
+}
+
+func splitWords(list string) (words []string) {
+	for word := range strings.SplitSeq(list, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
 }

@@ -18,14 +18,15 @@ import (
 )
 
 var (
-	seed = flag.Uint64("chaos.seed", 0, "the first seed; 0: 1")
-	runs = flag.Int("chaos.runs", 40, "how many of each, with -full")
+	seed   = flag.Uint64("chaos.seed", 0, "the first seed; 0: 1")
+	runs   = flag.Int("chaos.runs", 40, "how many of each, with -full")
+	faults = flag.Int("chaos.faults", 8, "in a short run")
 )
 
 // TestTakenApart: two splits, two workers and the rest; one after the other is killed and started again, or stands still.
 func TestTakenApart(t *testing.T) {
-	t.Run("kafka", func(t *testing.T) { (&run{posts: 4000, faults: 8}).on(t, sharedKafka(t), max(1, *seed)) })
-	t.Run("nats", func(t *testing.T) { (&run{posts: 4000, faults: 8}).on(t, sharedNATS(t), max(1, *seed)) })
+	t.Run("kafka", func(t *testing.T) { (&run{posts: 4000, faults: *faults}).on(t, sharedKafka(t), max(1, *seed)) })
+	t.Run("nats", func(t *testing.T) { (&run{posts: 4000, faults: *faults}).on(t, sharedNATS(t), max(1, *seed)) })
 }
 
 // TestChaos does the same with the nodes of the brokers too, seed after seed.
