@@ -87,14 +87,14 @@ func (c *Cluster) ensureOnce(ctx context.Context, want js.StreamConfig, accept f
 
 func (c *Cluster) create(ctx context.Context, want js.StreamConfig) (*js.StreamConfig, error) {
 	stream, err := c.js.CreateStream(ctx, want)
-	switch {
-	case hasCode(err, codeNoCluster) && c.cfg.Replicas == 0:
+	if hasCode(err, codeNoCluster) && c.cfg.Replicas == 0 {
 		c.cfg.Logger.Warn("the NATS server is no cluster: each topic is kept once, and lost with the server's disk",
 			"servers", c.cfg.Conn.String())
 		c.setAlone()
 		want.Replicas = 1
 		stream, err = c.js.CreateStream(ctx, want)
-	case errors.Is(err, js.ErrStreamNameAlreadyInUse): // another process was first
+	}
+	if errors.Is(err, js.ErrStreamNameAlreadyInUse) { // another process was first
 		return nil, errChanged
 	}
 	if err != nil {

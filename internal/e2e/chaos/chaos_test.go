@@ -67,7 +67,7 @@ func (r *run) on(t *testing.T, b broker, seed uint64) {
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
 		defer cancel()
-		d.feed(e2e.SplitLines(posts), d.with("split"), seed)
+		d.feed(e2e.SplitLines(posts), d.with("split"), seed, 2*time.Second*time.Duration(r.faults))
 	})
 	for i := 0; i < r.faults && ctx.Err() == nil; i++ {
 		d.fault(ctx)
@@ -125,10 +125,13 @@ func (d *deployment) brokerFault() {
 }
 
 // feed sends posts in their order, each batch again and to any split until one has answered that all of it is in.
-func (d *deployment) feed(lines [][]byte, splits []*node, seed uint64) {
+func (d *deployment) feed(lines [][]byte, splits []*node, seed uint64, lasts time.Duration) {
 	client := &http.Client{Timeout: 20 * time.Second}
 	i := int(seed)
+	pace := time.NewTicker(max(time.Millisecond, lasts*100/time.Duration(len(lines))))
+	defer pace.Stop()
 	for batch := range slices.Chunk(lines, 100) {
+		<-pace.C
 		for !sent(d.t.Context(), client, splits[i%len(splits)], batch) {
 			i++
 			select {
