@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"refrain/internal/datadir"
@@ -45,6 +46,11 @@ type topicSpec struct {
 
 // openBroker connects to what the configuration names.
 func (n *node) openBroker(ctx context.Context) (broker, error) {
+	if n.cfg.onBroker() { // dead letters and models are files all the same
+		if err := os.MkdirAll(n.cfg.DataDir, 0o700); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case n.cfg.onKafka():
 		return n.openKafkaBroker(ctx)

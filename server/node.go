@@ -32,6 +32,7 @@ type node struct {
 	now       func() time.Time
 	broker    broker
 	disk      disk
+	copying   bool // records keep the stamps that they had
 
 	sentences, events, control openTopic
 	store                      topic.Store // states of the workers, cursors of the sinks
@@ -138,10 +139,11 @@ func (n *node) openSplit() (*split.Split, error) {
 	return split.New(cfg)
 }
 
+const authorKeyName = "authors/key"
+
 // authorKey is the deployment's, made when it starts for the first time.
 func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
-	const name = "authors/key"
-	stored, err := store.Get(ctx, name)
+	stored, err := store.Get(ctx, authorKeyName)
 	if err != nil {
 		return key, err
 	}
@@ -149,7 +151,7 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 		return sigstore.AuthorKey(stored), nil
 	}
 	rand.Read(key[:])
-	return key, store.Put(ctx, name, key[:])
+	return key, store.Put(ctx, authorKeyName, key[:])
 }
 
 // catchUp notes when all that the topic held at the start is looked up.

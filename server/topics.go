@@ -42,7 +42,7 @@ func (n *node) sentenceTopic() topicSpec {
 	maxAge, _ := n.ages()
 	return topicSpec{
 		name: "sentences", partitions: n.cfg.Topics.Partitions, maxAge: maxAge, maxBytes: int64(n.cfg.Topics.SentenceBytes), refuses: true,
-		purged: true, coded: true, prompt: true,
+		purged: true, coded: true, prompt: !n.copying,
 		fixed: map[string]string{
 			"min_tokens": strconv.Itoa(n.cfg.Window.MinTokens),
 			textVersion:  strconv.Itoa(text.Version),

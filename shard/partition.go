@@ -53,6 +53,7 @@ type partition struct {
 	deletes bool
 	counts  counts
 	found   found
+	recent  *recent // nil where partitions share one order
 	under   underWay
 	report  func(*feed.Match) // add
 	// counted is where counting begins: what lies before was counted before the last restart.
@@ -192,8 +193,11 @@ type underWay struct {
 // add takes in what the look-up under way finds.
 func (q *partition) add(m *feed.Match) {
 	u := &q.under
-	q.counts.events++
 	u.truncated = m.Truncated
+	if q.recent != nil && !q.recent.add(m.ID) {
+		return
+	}
+	q.counts.events++
 	u.caused += 1 + q.found.add(m, u.item.trace, u.item.stamp)/eventUnit
 }
 

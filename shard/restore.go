@@ -66,6 +66,9 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 	}
 	q := &partition{id: id, epoch: epoch, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
 		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, now: w.cfg.Now}
+	if !w.cfg.Sentences.Ordered() {
+		q.recent = new(recent)
+	}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.raiseObserveFrom(q, x.start)
 	w.liftToStart(ctx, q, x.start)

@@ -10,7 +10,8 @@ type pausedRecord struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-func pausedKey(name string) string { return "webhook/paused/" + name }
+// PausedKey is where it is kept that the endpoint of a name is paused.
+func PausedKey(name string) string { return "webhook/paused/" + name }
 
 // Pause has nothing more sent until Resume, also after a restart. Requests under way end. Meanwhile events stay in the topic,
 // for as long as that keeps them; an event or two hundred are held in memory, and what waits for a retry.
@@ -33,7 +34,7 @@ func (e *Endpoint) setPaused(ctx context.Context, since time.Time) error {
 	if e.pausedSince().IsZero() == since.IsZero() {
 		return nil
 	}
-	if err := e.put(ctx, pausedKey(e.Name), pausedRecord{since}); err != nil {
+	if err := e.put(ctx, PausedKey(e.Name), pausedRecord{since}); err != nil {
 		return err
 	}
 	e.mu.Lock()

@@ -182,7 +182,7 @@ func (e *Endpoint) recallAll(ctx context.Context) error {
 		p pausedRecord
 		r replayRecord
 	)
-	if err := errors.Join(e.get(ctx, Key(e.Name), &d), e.get(ctx, pausedKey(e.Name), &p), e.get(ctx, replayKey(e.Name), &r)); err != nil {
+	if err := errors.Join(e.get(ctx, Key(e.Name), &d), e.get(ctx, PausedKey(e.Name), &p), e.get(ctx, replayKey(e.Name), &r)); err != nil {
 		return err
 	}
 	if d.URL == e.urlHash() {
