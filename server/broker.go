@@ -10,6 +10,7 @@ import (
 	"refrain/internal/datadir"
 	"refrain/topic"
 	"refrain/topic/jetstream"
+	"refrain/topic/kafka"
 )
 
 // broker keeps the topics and stores of a deployment: in the data directory of the one process that there is (embedded), or
@@ -112,3 +113,6 @@ func (s *topicSpec) jetstream(name string, log *slog.Logger) jetstream.TopicConf
 	}
 	return c
 }
+
+// isTemporary reports whether a broker that is not there yet may be the reason of an error.
+func isTemporary(err error) bool { return kafka.IsTemporary(err) || jetstream.IsUnavailable(err) }

@@ -72,15 +72,28 @@ func (d disk) on(t topic.Topic) topic.Topic {
 	return d(t)
 }
 
-// openNode opens the data directory and everything on it. What fails is closed again.
+// openNode opens the data directory, or what others share with us, and everything on it. What fails is closed again. For a
+// broker that is not there, or is choosing its leaders, it waits.
 func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string) (*node, error) {
-	n := &node{
-		cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, holding: rate.Sometimes{Interval: 10 * time.Minute},
+	for pauses := retry.Steady(); ; {
+		n := &node{
+			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening,
+			holding: rate.Sometimes{Interval: 10 * time.Minute},
+		}
+		err := n.open(ctx)
+		if err == nil {
+			return n, nil
+		}
+		err = errors.Join(err, n.close())
+		if !cfg.onBroker() || !isTemporary(err) || ctx.Err() != nil {
+			return nil, err
+		}
+		pause := pauses.NextBackOff()
+		cfg.Logger.Warn("waiting for the broker of the topics", "error", err, "pause", pause)
+		if retry.Sleep(ctx, pause) != nil {
+			return nil, err
+		}
 	}
-	if err := n.open(ctx); err != nil {
-		return nil, errors.Join(err, n.close())
-	}
-	return n, nil
 }
 
 func (n *node) open(ctx context.Context) (err error) {

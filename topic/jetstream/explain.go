@@ -49,6 +49,9 @@ func isUnavailable(err error) bool {
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || isDisconnected(err)
 }
 
+// IsUnavailable reports whether an error of opening may be gone in a moment: nobody was reached, or a leader is being chosen.
+func IsUnavailable(err error) bool { return isUnavailable(err) || errors.Is(err, nats.ErrNoServers) }
+
 func isDisconnected(err error) bool {
 	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrConnectionReconnecting)
 }

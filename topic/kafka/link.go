@@ -182,3 +182,8 @@ func moved(err error) bool {
 	)
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &produce) || errors.As(err, &fetch)
 }
+
+// IsTemporary reports whether an error of opening may be gone in a moment: nobody was reached, or a leader is being chosen.
+func IsTemporary(err error) bool {
+	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -312,8 +312,20 @@ func (c *Cluster) wrongSettings(ctx context.Context, l *link, s *spec) (wrong []
 	return wrong, nil
 }
 
-// describe asks for the settings of the topic.
+// describe asks for the settings of the topic, until the broker that is asked has heard of it: a new one is known everywhere
+// a little after it was created.
 func (l *link) describe(ctx context.Context) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	for pauses := retry.Quick(); ; {
+		is, err := l.describeOnce(ctx)
+		if err == nil || !moved(err) || retry.Sleep(ctx, pauses.NextBackOff()) != nil {
+			return is, err
+		}
+	}
+}
+
+func (l *link) describeOnce(ctx context.Context) (map[string]string, error) {
 	res, err := l.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
 		{ResourceType: kafka.ResourceTypeTopic, ResourceName: l.topic},
 	}})
