@@ -24,12 +24,14 @@ func (m *Main) serve() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the service",
 		Long: "Take posts in over HTTP and from the sources of the configuration, and give out reuse events. Everything\n" +
-			"is in this one process; its topics are kept in the data directory. Settings come from --config, then from\n" +
+			"is in this one process, and its topics are kept in the data directory, unless the configuration names a broker\n" +
+			"for the topics: then several processes share them, each with some --roles (docs/cluster.md). Settings come from --config, then from\n" +
 			"REFRAIN_* variables (window.span is REFRAIN_WINDOW_SPAN), then from flags. Among those without a flag are\n" +
 			"window.engine (auto, prefix, scan or cuda), window.texts, window.max_matches, where posts come from (ingest)\n" +
 			"and where events go to (publish); deploy/refrain.yaml shows them all.",
 		Example: "  refrain serve\n" +
 			"  refrain serve --config refrain.yaml --data /var/lib/refrain --http 127.0.0.1:9000\n" +
+			"  refrain serve --config cluster.yaml --roles match --worker match-1\n" +
 			"  curl -d '{\"id\":\"1\",\"text\":\"The quick brown fox jumps.\"}' http://127.0.0.1:8080/v1/posts\n" +
 			"  curl -N http://127.0.0.1:8080/v1/events",
 		Args: atMost(0, "none"),
@@ -63,6 +65,8 @@ func (f *serveFlags) add(to *pflag.FlagSet) {
 	w := &f.Window
 	to.StringVar(&f.DataDir, "data", f.DataDir, "data directory")
 	to.StringVar(&f.HTTP, "http", f.HTTP, "address of the HTTP API")
+	to.StringSliceVar(&f.Roles, "roles", f.Roles, "what this process does, where several share topics on a broker (docs/cluster.md)")
+	to.StringVar(&f.Worker, "worker", f.Worker, "its stable name there (default the host's)")
 	to.StringVar(&w.Measure, "measure", w.Measure, "similarity: "+strings.Join(text.Similarities, ", "))
 	to.StringVar(&w.Threshold, "threshold", w.Threshold, "least similarity")
 	to.StringVar(&f.span, "span", units.FormatDuration(w.Span), "how far back a repeat may lie")
@@ -76,6 +80,8 @@ func (f *serveFlags) add(to *pflag.FlagSet) {
 func (f *serveFlags) override(flags *pflag.FlagSet, cfg *server.Config) (err error) {
 	override(flags, "data", &cfg.DataDir, f.DataDir)
 	override(flags, "http", &cfg.HTTP, f.HTTP)
+	override(flags, "roles", &cfg.Roles, f.Roles)
+	override(flags, "worker", &cfg.Worker, f.Worker)
 	override(flags, "measure", &cfg.Window.Measure, f.Window.Measure)
 	override(flags, "threshold", &cfg.Window.Threshold, f.Window.Threshold)
 	override(flags, "min-tokens", &cfg.Window.MinTokens, f.Window.MinTokens)
