@@ -38,7 +38,7 @@ func sentenceRecords(tb testing.TB, n int) []topic.Record {
 		for j := range 125 {
 			var text bytes.Buffer
 			for range 5 + r.IntN(20) {
-				fmt.Fprintf(&text, "w%s ", fmt.Sprintf("%x", words.Uint64()*2654435761)[:3+r.IntN(4)])
+				fmt.Fprintf(&text, "w%s ", fmt.Sprintf("%012x", words.Uint64()*2654435761)[6:9+r.IntN(4)])
 			}
 			batch = append(batch, feed.Post{ID: fmt.Sprint(1_000_000_000 + 1000*i + j), Author: fmt.Sprint(r.IntN(10000)),
 				Text: text.String(), Timed: true, Time: feed.FromTime(time.Now())})
