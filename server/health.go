@@ -158,8 +158,32 @@ func (s *Server) openHealth() (err error) {
 		{name: "source_down", means: "A source of posts is out of reach.", warning: true, after: 3 * time.Second,
 			check: s.checkSources},
 	}}
+	n.health.conditions = append(n.health.conditions, n.sharedConditions()...)
 	n.healthMetrics, err = n.health.observe()
 	return err
+}
+
+// sharedConditions are those of a process that shares the topics with others.
+func (n *node) sharedConditions() (all []*condition) {
+	if n.owners != nil {
+		all = append(all, &condition{name: "nobody_serves", means: "Of some partitions of the window there has never been an owner.",
+			after: 3 * time.Second, check: n.owners.check})
+	}
+	if n.owners != nil && n.match != nil {
+		all = append(all, &condition{name: "catching_up", means: "Partitions of this process have not caught up: look-ups in them wait.",
+			check: n.checkPartitions})
+	}
+	return all
+}
+
+func (n *node) checkPartitions(context.Context) error {
+	var errs []error
+	for _, p := range n.match.crew.Partitions() {
+		if !p.CaughtUp {
+			errs = append(errs, fmt.Errorf("partition %d: %s", p.Partition, p.Waiting))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (n *node) checkSentences(ctx context.Context) error {

@@ -118,6 +118,8 @@ func (n *node) ask(ctx context.Context, c *cutQuery, local *peers.Answer) (peers
 // openPeers prepares asking others.
 func (n *node) openPeers() (err error) {
 	n.directory, n.asker = n.newDirectory(), peers.DefaultAsker()
-	n.asker.Token, err = n.cfg.Cluster.Token.Read()
-	return err
+	if n.asker.Token, err = n.cfg.Cluster.Token.Read(); err != nil {
+		return err
+	}
+	return n.owners.observe()
 }

@@ -87,7 +87,7 @@ func (w *Worker) absorb(other *Worker) {
 	w.moved = true
 	w.share()
 	other.share()
-	other.closeReaders()
+	_ = other.closeReaders() // only read
 }
 
 // forgetRead drops what was read and is not done: it is read again.
@@ -138,7 +138,7 @@ func (w *Worker) remove(q *partition) {
 	w.home[q.id] = nil
 	w.share()
 	if len(w.owned) == 0 {
-		w.closeReaders()
+		_ = w.closeReaders() // only read
 		return
 	}
 	for p := range w.queue.parts {

@@ -144,7 +144,7 @@ func (c *Crew) Run(ctx context.Context) error {
 		})
 	})
 	for ctx.Err() == nil {
-		c.tend(ctx)
+		_ = c.tend(ctx) // logged, and tried again
 		c.pause(ctx)
 	}
 	running.Wait()

@@ -79,7 +79,9 @@ func (m *Main) runCopyTopics(cmd *cobra.Command, old, next server.Config, again 
 	defer status.Clear()
 	report, err := migrate.Run(cmd.Context(), migrate.Config{
 		From: from.Deployment, To: to.Deployment, Sinks: next.SinkNames(), Keys: next.CopiedKeys(), Again: again, Logger: t.Logger,
-		Progress: func(topic string, done, of int64) { status.Set(fmt.Sprintf("%s: %d of about %d records", topic, done, of)) },
+		Progress: func(topic string, done, of int64) {
+			status.Set(fmt.Sprintf("%s: %d of about %d records", topic, done, of))
+		},
 	})
 	if err != nil {
 		return err

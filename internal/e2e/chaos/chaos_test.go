@@ -22,6 +22,7 @@ import (
 var (
 	seed   = flag.Uint64("chaos.seed", 0, "the first seed; 0: 1")
 	runs   = flag.Int("chaos.runs", 40, "how many of each, with -full")
+	atReal = flag.Bool("chaos.real", false, "with the times of a deployment and not a fraction of them")
 	faults = flag.Int("chaos.faults", 5, "in a short run")
 )
 
@@ -56,7 +57,11 @@ func (r *run) on(t *testing.T, b broker, seed uint64) {
 	t.Logf("seed %d", seed)
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", r.posts)
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
-	d := newDeployment(t, b, seed, scaled)
+	times := scaled
+	if *atReal {
+		times = actual
+	}
+	d := newDeployment(t, b, seed, times)
 	d.add("split-1", "split")
 	d.add("split-2", "split")
 	for i := range 4 {

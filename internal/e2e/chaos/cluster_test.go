@@ -55,11 +55,11 @@ type node struct {
 }
 
 // settings are the times of a deployment: real ones, or those of a run that is to be short.
-type settings struct{ grace, session, pause time.Duration }
+type settings struct{ grace, session time.Duration }
 
 var (
-	scaled = settings{grace: 5 * time.Second, session: 2 * time.Second, pause: 8 * time.Second}
-	real_  = settings{grace: time.Minute, session: 10 * time.Second, pause: 90 * time.Second}
+	scaled = settings{grace: 5 * time.Second, session: 2 * time.Second}
+	actual = settings{grace: time.Minute, session: 10 * time.Second}
 )
 
 func newDeployment(t *testing.T, b broker, seed uint64, s settings) *deployment {

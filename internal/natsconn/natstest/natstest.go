@@ -71,7 +71,7 @@ func freePort(tb testing.TB) int {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // it was only to see which port is free
 	return l.Addr().(*net.TCPAddr).Port
 }
 
