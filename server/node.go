@@ -36,6 +36,7 @@ type node struct {
 
 	sentences, events, control openTopic
 	store                      topic.Store // states of the workers, cursors of the sinks
+	start                      *startStore // the same, where others keep it; nil: they do not
 
 	deadEvents deadEvents
 	space      space
@@ -114,6 +115,10 @@ func (n *node) open(ctx context.Context) (err error) {
 	}
 	if n.store, err = n.broker.openStore(ctx, "state"); err != nil {
 		return err
+	}
+	if n.cfg.onBroker() {
+		n.start = &startStore{Store: n.store, n: n}
+		n.store = n.start
 	}
 	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
 		return err

@@ -136,6 +136,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "measure", s.cfg.Window.Measure, "threshold", s.cfg.Window.Threshold, "span",
 		s.cfg.Window.Span.String(),
 		"engine", s.cfg.Window.Engine, "model", s.node.model().Name())
+	if s.node.start != nil {
+		s.node.start.started.Store(true)
+	}
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
 	err = s.serve(ctx)

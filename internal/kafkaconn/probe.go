@@ -121,10 +121,15 @@ func (c *Conn) hint(err error) string {
 		return "no Kafka broker is there"
 	case c.unreachable(err):
 		return "is it running, and is the address right?"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "connection reset"):
+	case HungUp(err):
 		return "the broker hung up" + c.missing()
 	}
 	return ""
+}
+
+// HungUp reports whether a broker has ended the connection without a word.
+func HungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "connection reset")
 }
 
 // missing guesses why a broker ends a connection without a word. One that has answered before is being stopped.

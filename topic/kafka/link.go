@@ -185,5 +185,7 @@ func moved(err error) bool {
 
 // IsTemporary reports whether an error of opening may be gone in a moment: nobody was reached, or a leader is being chosen.
 func IsTemporary(err error) bool {
-	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
+	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) ||
+		errors.Is(err, kafka.NotEnoughReplicas) || errors.Is(err, kafka.NotEnoughReplicasAfterAppend)
 }

@@ -164,7 +164,7 @@ func (d *deployment) brokerFault() {
 func (d *deployment) feed(lines [][]byte, splits []*node, seed uint64, lasts time.Duration) {
 	client := &http.Client{Timeout: 20 * time.Second}
 	i := int(seed)
-	pace := time.NewTicker(max(time.Millisecond, lasts*100/time.Duration(len(lines))))
+	pace := time.NewTicker(max(time.Microsecond, lasts*100/time.Duration(len(lines))))
 	defer pace.Stop()
 	for batch := range slices.Chunk(lines, 100) {
 		<-pace.C
