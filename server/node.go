@@ -60,6 +60,7 @@ type node struct {
 	healthMetrics metric.Registration
 	wasFull       bool           // what checkRoom said last
 	holding       rate.Sometimes // how often logHeld logs
+	missing       rate.Sometimes // and lookUpEverywhere
 }
 
 // disk is what a test puts between the route and its topics, as a disk that is slow.
@@ -79,7 +80,7 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 	for pauses := retry.Steady(); ; {
 		n := &node{
 			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening,
-			holding: rate.Sometimes{Interval: 10 * time.Minute},
+			holding: rate.Sometimes{Interval: 10 * time.Minute}, missing: rate.Sometimes{Interval: time.Minute},
 		}
 		err := n.open(ctx)
 		if err == nil {

@@ -70,28 +70,40 @@ func (n *node) answer(ctx context.Context, c *cutQuery) (*peers.Answer, error) {
 	return a, nil
 }
 
+// answerInTime is answer, as far as the windows of this process come free in time: posts have them before questions.
+func (n *node) answerInTime(ctx context.Context, c *cutQuery) *peers.Answer {
+	ctx, cancel := context.WithTimeout(ctx, n.asker.Timeout)
+	defer cancel()
+	a, err := n.answer(ctx, c)
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
 // lookUpEverywhere asks the owners of all partitions, a second time where one of them has changed meanwhile. It returns those
 // that nobody has answered for.
 func (n *node) lookUpEverywhere(ctx context.Context, c *cutQuery) (missing []int, err error) {
 	if len(c.compared) == 0 {
 		return nil, nil
 	}
-	local, err := n.answer(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+	local := n.answerInTime(ctx, c)
 	found, owners, err := n.ask(ctx, c, local)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.Missing) > 0 {
-		n.directory.Forget()
+		n.directory.Forget(ctx)
 		if now, err := n.directory.Owners(ctx, len(owners)); err == nil && !slices.Equal(now, owners) {
-			if found, _, err = n.ask(ctx, c, local); err != nil {
+			if found, _, err = n.ask(ctx, c, found.Answer(len(owners))); err != nil {
 				return nil, err
 			}
 		}
-		n.log.Warn("match: not the whole window was looked in", "missing", found.Missing, "error", errors.Join(found.Reasons...))
+	}
+	if len(found.Missing) > 0 {
+		n.missing.Do(func() {
+			n.log.Warn("match: not the whole window was looked in", "missing", found.Missing, "error", errors.Join(found.Reasons...))
+		})
 	}
 	for i := range c.out {
 		c.out[i].Matches, c.out[i].Truncated = nil, false

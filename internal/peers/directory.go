@@ -26,9 +26,11 @@ type Directory struct {
 	Fresh time.Duration
 	Now   func() time.Time
 
-	mu     sync.Mutex
+	once   sync.Once
+	place  chan struct{} // for one: who waits for it gives up with its ctx
 	known  []entry
-	readAt time.Time
+	readAt time.Time // when the store answered last
+	stale  bool      // one of those known has not answered
 }
 
 // entry is the newest record of a partition, and when it was first seen.
@@ -38,22 +40,35 @@ type entry struct {
 }
 
 // Owners are those of partitions 0 to n-1. Of a partition that two claim it is the one with the higher epoch: the other one
-// has not heard that it lost it.
+// has not heard that it lost it. While the store does not answer, those known last count.
 func (d *Directory) Owners(ctx context.Context, n int) ([]Owner, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	unlock, err := d.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	now := d.Now()
-	if len(d.known) != n || now.Sub(d.readAt) >= d.Fresh {
-		if err := d.read(ctx, n, now); err != nil {
+	if len(d.known) != n || d.stale || now.Sub(d.readAt) >= d.Fresh {
+		if err := d.read(ctx, n, now); err != nil && len(d.known) != n {
 			return nil, err
 		}
 	}
 	owners := make([]Owner, n)
 	for q, e := range d.known {
-		silent := e.Released || e.Address != "" && now.Sub(e.seen) > d.Silence
+		silent := e.Released || e.Address != "" && d.readAt.Sub(e.seen) > d.Silence
 		owners[q] = Owner{Address: e.Address, Epoch: e.Epoch, Silent: silent}
 	}
 	return owners, nil
+}
+
+func (d *Directory) acquire(ctx context.Context) (unlock func(), err error) {
+	d.once.Do(func() { d.place = make(chan struct{}, 1) })
+	select {
+	case d.place <- struct{}{}:
+		return func() { <-d.place }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // atOnce bounds the reads that are under way.
@@ -80,13 +95,14 @@ func (d *Directory) read(ctx context.Context, n int, now time.Time) error {
 			*e = entry{*r, now}
 		}
 	}
-	d.readAt = now
+	d.readAt, d.stale = now, false
 	return nil
 }
 
 // Forget makes the next Owners read again: one of those known has not answered.
-func (d *Directory) Forget() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.readAt = time.Time{}
+func (d *Directory) Forget(ctx context.Context) {
+	if unlock, err := d.acquire(ctx); err == nil {
+		d.stale = true
+		unlock()
+	}
 }

@@ -1,23 +1,27 @@
 package peers
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
+
+	"refrain/feed"
 )
 
-// merge puts answers together as one process would give them: in the order of the partitions. A partition that two have
-// answered for, one of which has lost it meanwhile, counts once; nil answers are those that did not come.
+// merge puts answers together: what is most alike first, whoever owns it, and while there is room sentence by sentence. A
+// partition that two have answered for, one of which has lost it meanwhile, counts once; nil answers are those that did not
+// come.
 func merge(n int, answers []*Answer, limit int, reasons []error) Result {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a *Answer) bool { return a == nil || len(a.Partitions) == 0 })
-	slices.SortStableFunc(answers, func(a, b *Answer) int { return cmp.Compare(slices.Min(a.Partitions), slices.Min(b.Partitions)) })
-	m := merger{sentences: map[int]*Sentence{}, answered: make([]bool, n), room: limit}
+	m := merger{sentences: map[int]*Sentence{}, answered: make([]bool, n)}
 	for _, a := range answers {
-		m.add(a)
+		if a != nil {
+			m.add(a)
+		}
 	}
 	r := Result{Reasons: reasons}
 	for _, i := range slices.Sorted(maps.Keys(m.sentences)) {
-		r.Sentences = append(r.Sentences, *m.sentences[i])
+		r.Sentences = append(r.Sentences, m.sentences[i].cut(&limit))
 	}
 	for q, ok := range m.answered {
 		if !ok {
@@ -30,41 +34,45 @@ func merge(n int, answers []*Answer, limit int, reasons []error) Result {
 type merger struct {
 	sentences map[int]*Sentence
 	answered  []bool
-	room      int // for matches
 }
 
 func (m *merger) add(a *Answer) {
-	again := true // all of it is known
 	for _, q := range a.Partitions {
 		if q >= 0 && q < len(m.answered) {
-			again = again && m.answered[q]
 			m.answered[q] = true
 		}
 	}
-	if again {
-		return
-	}
 	for i := range a.Sentences {
-		m.addSentence(&a.Sentences[i])
+		s := &a.Sentences[i]
+		to := m.sentences[s.Index]
+		if to == nil {
+			to = &Sentence{Index: s.Index}
+			m.sentences[s.Index] = to
+		}
+		to.Matches, to.Truncated = append(to.Matches, s.Matches...), to.Truncated || s.Truncated
 	}
 }
 
-func (m *merger) addSentence(s *Sentence) {
-	to := m.sentences[s.Index]
-	if to == nil {
-		to = &Sentence{Index: s.Index}
-		m.sentences[s.Index] = to
+// cut puts the matches of a sentence in order, and takes those that there is room for.
+func (s *Sentence) cut(room *int) Sentence {
+	slices.SortFunc(s.Matches, func(a, b feed.Match) int {
+		return cmp.Or(cmp.Compare(b.Value(), a.Value()), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	s.Matches = slices.CompactFunc(s.Matches, func(a, b feed.Match) bool { return a.ID == b.ID })
+	if len(s.Matches) > *room {
+		s.Matches, s.Truncated = s.Matches[:max(0, *room)], true
 	}
-	to.Truncated = to.Truncated || s.Truncated
-	for i := range s.Matches {
-		if m.room <= 0 {
-			to.Truncated = true
-			return
+	*room -= len(s.Matches)
+	return *s
+}
+
+// Answer is r as the answer of one owner of n partitions, for another round.
+func (r *Result) Answer(n int) *Answer {
+	a := &Answer{Sentences: r.Sentences}
+	for q := range n {
+		if !slices.Contains(r.Missing, q) {
+			a.Partitions = append(a.Partitions, q)
 		}
-		if to.has(s.Matches[i].ID) {
-			continue
-		}
-		to.Matches = append(to.Matches, s.Matches[i])
-		m.room--
 	}
+	return a
 }

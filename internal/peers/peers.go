@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -60,9 +59,12 @@ type Asker struct {
 	Client    *http.Client
 }
 
-// DefaultAsker asks without a token.
+// DefaultAsker asks without a token. It follows no redirect, and goes through no proxy: the token is for the owner alone.
 func DefaultAsker() Asker {
-	return Asker{Timeout: 2 * time.Second, MaxAnswer: 64 << 20, Client: &http.Client{}}
+	direct := http.DefaultTransport.(*http.Transport).Clone()
+	direct.Proxy = nil
+	client := &http.Client{Transport: direct, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return Asker{Timeout: 2 * time.Second, MaxAnswer: 64 << 20, Client: client}
 }
 
 // Result is the answer of all that could be asked.
@@ -73,7 +75,7 @@ type Result struct {
 }
 
 // Ask looks a text up in the rows of partitions 0 to n-1: in those of this process by local, in the others through their
-// owners. It fails only where the text or ctx is to blame.
+// owners. Its error is ctx's.
 func (a *Asker) Ask(ctx context.Context, q Query, n int, local *Answer, owners []Owner) (Result, error) {
 	missing := without(n, local)
 	byAddress, reasons := group(missing, owners)
@@ -93,11 +95,7 @@ func (a *Asker) Ask(ctx context.Context, q Query, n int, local *Answer, owners [
 	}
 	_ = all.Wait() // the errors are in failed
 	for _, err := range failed {
-		var refused *RefusedError
-		switch {
-		case errors.As(err, &refused) && refused.Status == http.StatusBadRequest:
-			return Result{}, err
-		case err != nil:
+		if err != nil {
 			reasons = append(reasons, err)
 		}
 	}

@@ -69,12 +69,3 @@ func decode(data []byte) (*Answer, error) {
 	}
 	return a, nil
 }
-
-func (s *Sentence) has(id feed.Hash) bool {
-	for i := range s.Matches {
-		if s.Matches[i].ID == id {
-			return true
-		}
-	}
-	return false
-}
