@@ -43,7 +43,7 @@ func (m *Main) command() *cobra.Command {
 	root.Version = versionLine()
 	root.SetVersionTemplate("refrain {{.Version}}\n")
 	root.AddCommand(m.demo(), m.detect(), m.backfill(), m.inspect(), m.sentences(), m.explain(), m.match(), m.topics(), m.plan(), m.train(), m.model(),
-		m.serve(), m.join(), m.check(), m.man(), m.version())
+		m.serve(), m.ready(), m.join(), m.check(), m.man(), m.version())
 	return root
 }
 

@@ -22,9 +22,10 @@ import (
 )
 
 func main() {
-	brokers := flag.String("kafka", "", "address of a Kafka broker; none: leave Kafka alone")
+	brokers := flag.String("kafka", "", "addresses of Kafka brokers, with commas between; none: leave Kafka alone")
 	topics := flag.String("topics", "posts,reuse", "topics to make")
 	partitions := flag.Int("partitions", 4, "of each topic")
+	replicas := flag.Int("replicas", 1, "of each topic")
 	server := flag.String("nats", "", "URL of a NATS server; none: leave NATS alone")
 	stream := flag.String("stream", "REUSE", "stream to make")
 	subject := flag.String("subject", "reuse.events", "that it keeps")
@@ -33,7 +34,7 @@ func main() {
 	defer stop()
 	if *brokers != "" {
 		for topic := range strings.SplitSeq(*topics, ",") {
-			retryUntil(ctx, "topic "+topic, func() error { return makeTopic(ctx, *brokers, topic, *partitions) })
+			retryUntil(ctx, "topic "+topic, func() error { return makeTopic(ctx, *brokers, kafka.TopicConfig{Topic: topic, NumPartitions: *partitions, ReplicationFactor: *replicas}) })
 		}
 	}
 	if *server != "" {
@@ -53,15 +54,18 @@ func retryUntil(ctx context.Context, what string, try func() error) {
 	log.Printf("%s: there", what)
 }
 
-func makeTopic(ctx context.Context, broker, topic string, partitions int) error {
-	client := &kafka.Client{Addr: kafka.TCP(broker), Timeout: 10 * time.Second}
+func makeTopic(ctx context.Context, broker string, topic kafka.TopicConfig) error {
+	if topic.ReplicationFactor > 2 { // what is acknowledged outlives a broker
+		topic.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "min.insync.replicas", ConfigValue: "2"}}
+	}
+	client := &kafka.Client{Addr: kafka.TCP(strings.Split(broker, ",")...), Timeout: 10 * time.Second}
 	made, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{
-		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}},
+		Topics: []kafka.TopicConfig{topic},
 	})
 	if err != nil {
 		return err
 	}
-	if err := made.Errors[topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+	if err := made.Errors[topic.Topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
 		return err
 	}
 	return nil
