@@ -19,6 +19,7 @@ const (
 	codeTooManyConsumers = 10026
 	codeTooManyStreams   = 10027
 	codeNoDisk           = 10047
+	codeNotCreated       = 10049 // its files could not be made: those of a stream that was just removed may still be there
 	codeOverlap          = 10065
 	codeNoCluster        = 10074
 	codeWantsLimit       = 10113
@@ -45,7 +46,7 @@ func hasCode(err error, codes ...js.ErrorCode) bool {
 // isUnavailable: a cluster that is choosing its leader, or has lost one, may do it in a moment. Servers that have just
 // started do not know each other yet and have no place for three replicas.
 func isUnavailable(err error) bool {
-	return hasCode(err, codeUnavailable, codeOffline, codeNoPeers) || errors.Is(err, errChanged) || errors.Is(err, nats.ErrNoResponders) ||
+	return hasCode(err, codeUnavailable, codeOffline, codeNoPeers, codeNotCreated) || errors.Is(err, errChanged) || errors.Is(err, nats.ErrNoResponders) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || isDisconnected(err)
 }
 
