@@ -28,7 +28,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost:
 		problem.MethodNotAllowed(w, r, http.MethodPost)
 	case !h.knows(r):
-		problem.Write(w, r, problem.Problem{Status: http.StatusUnauthorized,
+		problem.Write(w, r, problem.Problem{Type: problem.NeedsToken, Status: http.StatusUnauthorized,
 			Detail: "want the token of the cluster: cluster.token is another one here, or there"})
 	default:
 		h.answer(w, r)
@@ -44,11 +44,11 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 	const escaped = 6 // bytes that one may take in JSON
 	var q query
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, escaped*h.MaxText+4096)).Decode(&q); err != nil {
-		problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: "question: " + err.Error()})
+		problem.Write(w, r, problem.Problem{Type: problem.BadBody, Status: http.StatusBadRequest, Detail: "question: " + err.Error()})
 		return
 	}
 	if q.Version != version {
-		problem.Write(w, r, problem.Problem{Status: http.StatusNotImplemented, Detail: errVersion.Error()})
+		problem.Write(w, r, problem.Problem{Type: problem.OtherVersion, Status: http.StatusNotImplemented, Detail: errVersion.Error()})
 		return
 	}
 	found, err := h.Look(r.Context(), Query{q.Text, q.Lang, q.Threshold, q.Limit})
@@ -60,9 +60,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	status := http.StatusInternalServerError
+	kind, status := problem.Internal, http.StatusInternalServerError
 	if errors.Is(err, h.BadInput) {
-		status = http.StatusBadRequest
+		kind, status = problem.BadParameter, http.StatusBadRequest
 	}
-	problem.Write(w, r, problem.Problem{Status: status, Detail: err.Error()})
+	problem.Write(w, r, problem.Problem{Type: kind, Status: status, Detail: err.Error()})
 }

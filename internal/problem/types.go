@@ -58,6 +58,7 @@ var (
 // What is not there, or cannot be used.
 var (
 	OtherRole     = of("other-role", "Another process answers this")
+	OtherVersion  = of("other-version", "The process is of another version")
 	NoIndex       = of("no-index", "There is no index of reuse")
 	UnknownText   = of("unknown-text", "No repetition of this text is known")
 	Deleted       = of("deleted", "The post was deleted")
