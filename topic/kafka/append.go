@@ -24,8 +24,12 @@ const (
 	requestBytes = 4 << 20
 )
 
-// coding is how batches are compressed: docs/design/0017-kafka-topics.md has what was measured.
-const coding = protocol.Lz4
+// coding is how batches of codedBytes or more are compressed: docs/design/0017-kafka-topics.md has what was measured. In a
+// smaller one there is little to gain, and whoever packs or unpacks it makes room for two blocks of lz4, of 4 MiB each.
+const (
+	coding     = protocol.Lz4
+	codedBytes = 4 << 10
+)
 
 // ErrNotAcknowledged says that an append took longer than Config.Delta. Its records are in the topic or not, and may still
 // get there.
@@ -69,6 +73,13 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 type batch struct {
 	records []protocol.Record
 	size    int
+}
+
+func (b *batch) coding() protocol.Attributes {
+	if b.size < codedBytes {
+		return 0
+	}
+	return coding
 }
 
 // work is what is still to be written, by partition, in order.
@@ -205,7 +216,7 @@ func (l *link) request(ctx context.Context, w work) (*produce.Request, int) {
 		}
 		size += batches[0].size
 		parts = append(parts, produce.RequestPartition{Partition: int32(p), RecordSet: protocol.RecordSet{
-			Attributes: coding, Records: protocol.NewRecordReader(clone(batches[0].records)...),
+			Attributes: batches[0].coding(), Records: protocol.NewRecordReader(clone(batches[0].records)...),
 		}})
 	}
 	if parts == nil {
