@@ -25,7 +25,8 @@ type broker struct {
 func newKafka(t *testing.T) broker {
 	s, name := devservers.StartKafka(t), devservers.Name(t)
 	devservers.CreateTopic(t, s.Addr(), name, 2)
-	w := &kafka.Writer{Addr: kafka.TCP(s.Addr()), Topic: name, BatchTimeout: time.Millisecond, MaxAttempts: 30}
+	w := &kafka.Writer{Addr: kafka.TCP(s.Addr()), Topic: name, BatchTimeout: time.Millisecond, MaxAttempts: 30,
+		RequiredAcks: kafka.RequireAll}
 	t.Cleanup(func() { _ = w.Close() })
 	return broker{s, fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [%q], group: %[2]q}]}\n", s.Addr(), name),
 		func(line string) {
