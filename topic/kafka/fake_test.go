@@ -65,6 +65,28 @@ func TestLostAcknowledgement(t *testing.T) {
 	}
 }
 
+// TestCompression: lz4 makes room for megabytes at both ends, so it is for batches that get smaller by it.
+func TestCompression(t *testing.T) {
+	f := fake(t, 1)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()), onePartition)
+	coded := make(chan int16, 1)
+	f.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		f.KeepControl()
+		var b kmsg.RecordBatch
+		if err := b.ReadFrom(r.(*kmsg.ProduceRequest).Topics[0].Partitions[0].Records); err != nil {
+			t.Errorf("batch: %v", err)
+		}
+		coded <- b.Attributes & 7
+		return nil, nil, false
+	})
+	for size, want := range map[int]int16{100: 0, 100_000: 3} {
+		conformance.MustAppend(t, x, topic.Record{Data: make([]byte, size)})
+		if got := <-coded; got != want {
+			t.Errorf("%d bytes: coding %d, want %d", size, got, want)
+		}
+	}
+}
+
 func onePartition(c *kafka.TopicConfig) { c.Partitions = 1 }
 
 // TestRefusedAppend: what brokers have not written is sent again, and is there once.
