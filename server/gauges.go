@@ -29,7 +29,9 @@ func (m *matcher) observe() error {
 		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
 	forcedOccurrences, err9 := meter.Int64ObservableCounter("refrain_sigstore_forced_occurrences",
 		metric.WithDescription("Occurrences that the budget dropped before their time, of texts that stayed."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+	budget, err10 := meter.Int64ObservableGauge("refrain_sigstore_budget_bytes",
+		metric.WithDescription("Bytes that the windows of this process may hold, all together."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9, err10); err != nil {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -43,8 +45,9 @@ func (m *matcher) observe() error {
 		o.ObserveInt64(candidates, t.Candidates)
 		o.ObserveInt64(similar, t.Similar)
 		o.ObserveInt64(again, m.redeliveries.Bytes())
+		o.ObserveInt64(budget, m.budget)
 		return nil
-	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again)
+	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again, budget)
 	return err
 }
 

@@ -176,7 +176,12 @@ func (n *node) sharedConditions() (all []*condition) {
 	return all
 }
 
+// checkPartitions: before it is known which they are, none of them has caught up. An upgrade that goes on to the next process
+// when this one is ready would have two read back at a time.
 func (n *node) checkPartitions(context.Context) error {
+	if !n.match.assigned.Load() {
+		return errors.New("it is not known yet which partitions are this process's: it waits to join the group")
+	}
 	var errs []error
 	for _, p := range n.match.crew.Partitions() {
 		if !p.CaughtUp {

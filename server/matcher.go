@@ -34,6 +34,8 @@ type matcher struct {
 	mu        sync.Mutex
 	detectors map[int]*detector.Partition // by partition, of those that are here
 	here      atomic.Int64                // their number
+	assigned  atomic.Bool                 // it is known which partitions are this process's
+	gained    atomic.Int64                // windows that were begun since the start
 }
 
 // openMatcher makes a crew. Where nobody shares the topics it has all partitions at once, else none yet.
@@ -50,7 +52,7 @@ func (n *node) openMatcher(ctx context.Context) (err error) {
 	if m.crew, err = shard.OpenCrew(ctx, m.crewConfig()); err != nil {
 		return err
 	}
-	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers())
+	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers(), m.observePartitions())
 }
 
 // openRedeliveries opens what the workers learn from which posts were redelivered. Like what is known of deletions it lives
@@ -104,6 +106,7 @@ func (m *matcher) rows(q int) (shard.Rows, error) {
 	defer m.mu.Unlock()
 	m.detectors[q] = d
 	m.here.Store(int64(len(m.detectors)))
+	m.gained.Add(1)
 	return d, nil
 }
 
@@ -173,6 +176,7 @@ func (m *matcher) follow(ctx context.Context) error {
 		}
 		m.n.log.Info("partitions assigned", "partitions", parts)
 		m.crew.Assign(parts)
+		m.assigned.Store(true)
 	}
 }
 

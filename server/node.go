@@ -52,6 +52,7 @@ type node struct {
 	owners    *owners          // of the partitions, elsewhere too; nil: all are here
 	directory *peers.Directory // with owners: where they are
 	asker     peers.Asker
+	partial   metric.Int64Counter // answers that lack partitions
 	split     *split.Split
 	match     *matcher
 	canaries  *canaries // of split and match together; nil: there are none
@@ -264,8 +265,14 @@ func (n *node) close() error {
 // behind reports whether posts wait to be looked up here: then what can wait should.
 func (n *node) behind() bool { return n.match != nil && n.match.crew.Behind() }
 
-// live says why the process cannot go on.
-func (n *node) live(context.Context) error { return n.broker.Check() }
+// live says why the process cannot go on. A broker elsewhere is no reason: who restarts what does not live would restart all
+// workers while it is away, and each would read its windows back.
+func (n *node) live(context.Context) error {
+	if n.cfg.onBroker() {
+		return nil
+	}
+	return n.broker.Check()
+}
 
 // isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.
 func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.tombstones.Deleted(p, made) }

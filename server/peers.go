@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
 	"refrain/api"
 	"refrain/feed"
 	"refrain/internal/peers"
@@ -101,6 +104,7 @@ func (n *node) lookUpEverywhere(ctx context.Context, c *cutQuery) (missing []int
 		}
 	}
 	if len(found.Missing) > 0 {
+		n.partial.Add(ctx, 1)
 		n.missing.Do(func() {
 			n.log.Warn("match: not the whole window was looked in", "missing", found.Missing, "error", errors.Join(found.Reasons...))
 		})
@@ -133,5 +137,11 @@ func (n *node) openPeers() (err error) {
 	if n.asker.Token, err = n.cfg.Cluster.Token.Read(); err != nil {
 		return err
 	}
-	return n.owners.observe()
+	n.partial, err = otel.Meter("refrain/server").Int64Counter("refrain_server_partial_answers",
+		metric.WithDescription("Look-ups of clients that were answered without some partitions of the window."))
+	if err != nil {
+		return err
+	}
+	n.partial.Add(context.Background(), 0) // an alert needs a first value
+	return errors.Join(n.owners.observe(), n.observeSkew())
 }

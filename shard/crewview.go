@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,11 +32,27 @@ func (c *Crew) Partitions() []PartitionStatus {
 			all = append(all, c.status(h))
 		}
 	}
+	if c.again {
+		all = append(all, c.coming()...)
+		slices.SortFunc(all, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })
+	}
 	return all
 }
 
+// coming are those that were assigned a moment ago, of which nothing is noted yet; c is locked.
+func (c *Crew) coming() (all []PartitionStatus) {
+	for _, q := range c.want {
+		if !slices.ContainsFunc(c.held, func(h *holding) bool { return h.id == q && h.assigned }) {
+			all = append(all, PartitionStatus{Partition: q, Since: c.now(), Waiting: notBegun})
+		}
+	}
+	return all
+}
+
+const notBegun = "not begun yet"
+
 func (c *Crew) status(h *holding) PartitionStatus {
-	s := PartitionStatus{Partition: h.id, Since: h.since, Waiting: h.waiting}
+	s := PartitionStatus{Partition: h.id, Since: h.since, Waiting: cmp.Or(h.waiting, notBegun)}
 	w := c.servedBy(h)
 	if w == nil {
 		return s
@@ -43,6 +60,7 @@ func (c *Crew) status(h *holding) PartitionStatus {
 	s.Epoch, s.CaughtUp = h.epoch, w.CaughtUp()
 	switch percent := w.opening.percent(); {
 	case s.CaughtUp:
+		s.Waiting = ""
 	case percent < 100:
 		s.Waiting = fmt.Sprintf("replaying: %d %%", percent)
 	default:

@@ -113,3 +113,26 @@ func (b *broker) mustMiss(p *e2e.Process) {
 			c["refrain_ingest_last_fetch_age_seconds"] > 1 && strings.Contains(body, "warning: source_down:")
 	})
 }
+
+// TestLivesWithoutItsBroker: a process whose topics are on a broker that is away wants no posts, and is not to be restarted
+// for it: that would cost it its windows.
+func TestLivesWithoutItsBroker(t *testing.T) {
+	s := devservers.StartNATS(t)
+	p := e2e.New(t, e2e.WithYAML(t, fmt.Sprintf("topics: {nats: {servers: [%q]}}\ncluster: {token: %s}\n", s.Addr(), strings.Repeat("0f", 16))),
+		"REFRAIN_CLUSTER_HANDOVER_GRACE=1s")
+	p.Start()
+	// Ready means that the windows are whole: an upgrade goes on to the next process then.
+	if c := p.Counters(); c["refrain_shard_partition_caught_up"] != 4 || c["refrain_shard_partitions_gained_total"] < 4 {
+		t.Errorf("of 4 partitions %v have caught up, %v were gained", c["refrain_shard_partition_caught_up"], c["refrain_shard_partitions_gained_total"])
+	}
+	s.Kill()
+	p.Await(time.Minute, "a broker that is away", func() bool {
+		status, _ := p.Get("/readyz")
+		return status == http.StatusServiceUnavailable
+	})
+	if status, body := p.Get("/livez"); status != http.StatusOK {
+		t.Errorf("GET /livez: %d %s", status, body)
+	}
+	s.Start()
+	p.AwaitReady(time.Minute)
+}
