@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
 	"refrain/internal/peers"
 	"refrain/internal/retry"
 	"refrain/shard"
@@ -38,10 +36,11 @@ type node struct {
 	store                      topic.Store // states of the workers, cursors of the sinks
 	start                      *startStore // the same, where others keep it; nil: they do not
 
-	deadEvents deadEvents
-	space      space
-	quotas     *quotas
-	caughtUp   atomic.Bool
+	deadEvents  deadEvents
+	letterDrops []*letterDrops // of topics of dead letters
+	space       space
+	quotas      *quotas
+	caughtUp    atomic.Bool
 
 	window detector.Config
 	// tombstones are what is known of deletions.
@@ -111,7 +110,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
-	if n.deadEvents.DeadLetters, err = n.openDeadLetters("events", "dead-events.jsonl"); err != nil {
+	if n.deadEvents.DeadLetters, err = n.openDeadLetters(ctx, deadSunk); err != nil {
 		return err
 	}
 	if n.store, err = n.broker.openStore(ctx, "state"); err != nil {
@@ -231,14 +230,6 @@ func (n *node) model() *hashcodes.Model {
 		return n.match.models.Model()
 	}
 	return n.window.Model
-}
-
-// openDeadLetters opens a file of dead letters in the data directory.
-func (n *node) openDeadLetters(name, file string) (*ingest.DeadLetters, error) {
-	return ingest.OpenDeadLetters(ingest.DeadLetterConfig{
-		Name: name, Path: filepath.Join(n.cfg.DataDir, file),
-		MaxBytes: int64(n.cfg.DeadLetters.Bytes), Old: n.cfg.DeadLetters.Files, Logger: n.log,
-	})
 }
 
 func (n *node) close() error {

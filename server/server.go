@@ -160,7 +160,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 		role string
 		open func(context.Context) error
 	}{
-		{roleSplit, s.openDoors}, {roleAPI, s.openIndex}, {rolePublish, func(context.Context) error { return s.openSinks() }},
+		{roleSplit, s.openDoors}, {roleAPI, s.openIndex}, {rolePublish, s.openSinks},
 	} {
 		if s.cfg.has(open.role) || open.role == roleAPI && s.cfg.has(roleLookup) {
 			if err := open.open(ctx); err != nil {
@@ -183,7 +183,7 @@ func (s *Server) openDoors(ctx context.Context) error {
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
-	dead, err := s.node.openDeadLetters("posts", "dead-letters.jsonl")
+	dead, err := s.node.openDeadLetters(ctx, deadPosts)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *Server) parts() []func(context.Context) error {
 	n := s.node
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.tick, n.catchUp, n.purge, n.watchSpace, n.health.run,
+		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchLetters, n.health.run,
 	}
 	if n.owners != nil {
 		parts = append(parts, n.owners.run, n.followDeletions)

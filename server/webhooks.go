@@ -6,28 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"sync"
 
 	"refrain/api"
-	"refrain/internal/rotated"
 	"refrain/publish/webhook"
 	"refrain/text"
 )
 
-// The delivery log keeps its size: the file and two older ones.
-const (
-	deliveryLogBytes = 16 << 20
-	deliveryLogs     = 2
-)
-
-func (s *Server) openWebhooks(endpoints []Webhook) error {
+func (s *Server) openWebhooks(ctx context.Context, endpoints []Webhook) error {
 	if len(endpoints) == 0 {
 		return nil
 	}
-	log, err := rotated.Open(rotated.Config{
-		Path: filepath.Join(s.cfg.DataDir, "webhooks.log"), MaxBytes: deliveryLogBytes, Old: deliveryLogs,
-	})
+	log, err := s.node.openDeliveryLog(ctx)
 	if err != nil {
 		return err
 	}
