@@ -46,6 +46,7 @@ type Server struct {
 	lazySources []*lazySource                 // those of them that are behind a network
 	firstTries  []func(context.Context) error // to open what is behind a network
 	runners     []runner                      // what one process runs of all that share the topics
+	ownRunners  []func(context.Context) error // what each process runs for itself
 	closers     []io.Closer                   // to be closed when all of that has ended
 	api         *httpServer
 	webhooks    webhooks
@@ -151,10 +152,12 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
+	s.logStart()
 	s.quotas.openMetrics()
 	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr()); err != nil {
 		return err
 	}
+	s.webhooks.n = s.node
 	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
 	for _, open := range []struct {
 		role string
@@ -246,7 +249,7 @@ func (s *Server) parts() []func(context.Context) error {
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
 	}
-	return append(parts, s.runnerParts()...)
+	return append(append(parts, s.ownRunners...), s.runnerParts()...)
 }
 
 // failing ends the whole service when one of its parts fails.
