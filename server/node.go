@@ -25,7 +25,8 @@ import (
 // node is one process of the service: its topics, and the roles that stand between them.
 type node struct {
 	cfg       Config
-	listening string // the address of the HTTP server
+	listening string    // the address of the HTTP server
+	meanwhile *starting // is told what the start waits for; nil: nobody is
 	log       *slog.Logger
 	now       func() time.Time
 	broker    broker
@@ -75,10 +76,10 @@ func (d disk) on(t topic.Topic) topic.Topic {
 
 // openNode opens the data directory, or what others share with us, and everything on it. What fails is closed again. For a
 // broker that is not there, or is choosing its leaders, it waits.
-func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string) (*node, error) {
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string, meanwhile *starting) (*node, error) {
 	for pauses := retry.Steady(); ; {
 		n := &node{
-			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening,
+			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, meanwhile: meanwhile,
 			holding: rate.Sometimes{Interval: 10 * time.Minute}, missing: rate.Sometimes{Interval: time.Minute},
 		}
 		err := n.open(ctx)
@@ -89,6 +90,7 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 		if !cfg.onBroker() || !isTemporary(err) || ctx.Err() != nil {
 			return nil, err
 		}
+		meanwhile.waitsFor(err)
 		pause := pauses.NextBackOff()
 		cfg.Logger.Warn("waiting for the broker of the topics", "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
@@ -255,8 +257,14 @@ func (n *node) close() error {
 // behind reports whether posts wait to be looked up here: then what can wait should.
 func (n *node) behind() bool { return n.match != nil && n.match.crew.Behind() }
 
-// live says why the process cannot go on.
-func (n *node) live(context.Context) error { return n.broker.Check() }
+// live says why the process cannot go on. A broker that others keep is no reason: starting this process again mends nothing there,
+// and would drop its windows.
+func (n *node) live(context.Context) error {
+	if n.cfg.onBroker() {
+		return nil
+	}
+	return n.broker.Check()
+}
 
 // isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.
 func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.tombstones.Deleted(p, made) }

@@ -154,7 +154,16 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	s.logStart()
 	s.quotas.openMetrics()
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr()); err != nil {
+	meanwhile, err := s.startAnswering()
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.openAll(ctx, meanwhile), meanwhile.stop())
+}
+
+// openAll opens what the route is made of. meanwhile is told what that waits for.
+func (s *Server) openAll(ctx context.Context, meanwhile *starting) (err error) {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr(), meanwhile); err != nil {
 		return err
 	}
 	s.webhooks.n = s.node
