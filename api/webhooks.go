@@ -19,10 +19,12 @@ import (
 
 // Webhooks are the endpoints that events are delivered to.
 type Webhooks interface {
-	// Status is what is known of each.
-	Status() []webhook.Status
+	// Status is what is known of each. Other processes are asked in the name of the client that r is of.
+	Status(r *http.Request) []webhook.Status
 	// Find returns the endpoint of a name; nil: there is none.
 	Find(name string) Webhook
+	// Elsewhere answers a request about an endpoint that another process runs; nil: none does.
+	Elsewhere(r *http.Request, name string) http.Handler
 }
 
 // Webhook is an endpoint; see webhook.Endpoint for what its methods do.
@@ -45,8 +47,8 @@ type webhooksAnswer struct {
 	Webhooks []webhook.Status `json:"webhooks"`
 }
 
-func (a *handlers) webhooks(*http.Request) (webhooksAnswer, error) {
-	return webhooksAnswer{a.Webhooks.Status()}, nil
+func (a *handlers) webhooks(r *http.Request) (webhooksAnswer, error) {
+	return webhooksAnswer{a.Webhooks.Status(r)}, nil
 }
 
 // webhook finds the endpoint that a request names.
@@ -58,9 +60,20 @@ func (a *handlers) webhook(r *http.Request) (Webhook, error) {
 	return nil, fmt.Errorf("webhook %q: %w", name, ErrUnknown)
 }
 
+// whereItRuns answers a request about an endpoint by h, or in the process that runs it.
+func (a *handlers) whereItRuns(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if there := a.Webhooks.Elsewhere(r, r.PathValue("name")); there != nil {
+			there.ServeHTTP(w, r)
+			return
+		}
+		h(w, r)
+	})
+}
+
 // switchWebhook answers a request that changes how an endpoint is: that holds when the answer comes.
 func (a *handlers) switchWebhook(change func(Webhook, context.Context) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return a.whereItRuns(func(w http.ResponseWriter, r *http.Request) {
 		e, err := a.webhook(r)
 		if err == nil {
 			err = change(e, r.Context())

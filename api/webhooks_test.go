@@ -20,7 +20,14 @@ import (
 // hooks are all webhooks but one. What happens to them is noted; some cannot do it.
 type hooks struct{ done []string }
 
-func (h *hooks) Status() []webhook.Status { return []webhook.Status{{Name: "desk"}} }
+func (h *hooks) Status(*http.Request) []webhook.Status { return []webhook.Status{{Name: "desk"}} }
+
+func (h *hooks) Elsewhere(_ *http.Request, name string) http.Handler {
+	if name != "away" {
+		return nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+}
 
 func (h *hooks) Find(name string) api.Webhook {
 	if name == "other" {
@@ -86,6 +93,11 @@ func TestWebhooks(t *testing.T) {
 	}
 	if !slices.Equal(h.done, want) {
 		t.Errorf("done %q, want %q", h.done, want)
+	}
+	for _, path := range []string{"enable", "pause", "resume", "replay"} {
+		if w := serve(web, "POST", "/v1/webhooks/away/"+path, ""); w.Code != http.StatusTeapot {
+			t.Errorf("%s of one that runs elsewhere: status %d", path, w.Code)
+		}
 	}
 	for _, path := range []string{"enable", "pause", "resume", "test", "replay"} {
 		if got := detail(t, serve(web, "POST", "/v1/webhooks/other/"+path, ""), 404); !strings.Contains(got, `"other"`) {

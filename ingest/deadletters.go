@@ -25,11 +25,12 @@ import (
 //	{"place":"posts.jsonl:17","reason":"id: missing or empty","time":"2026-01-02T15:04:05Z","raw":"{...}"}
 //
 // raw is the record as it came, at most MaxRaw bytes of it; rawTruncated says that it was longer, rawBase64
-// takes its place where it is no text. It is safe for concurrent use, and does not sync to disk.
+// takes its place where it is no text. It is safe for concurrent use. A file is not synced to disk; in a topic letters are
+// durable when Write returns.
 type DeadLetters struct {
 	mu     sync.Mutex
 	w      io.Writer
-	file   *rotated.File // nil: NewDeadLetters was given another writer
+	kept   Lines // the same, where it can be read; nil: NewDeadLetters was given another writer
 	now    func() time.Time
 	counts letterCounts // of a file
 	piece  int          // bytes of lines that are written together
@@ -40,6 +41,15 @@ type DeadLetters struct {
 // maxPiece bounds the lines that are written together: a call of the system for each would make whoever sends many lines
 // that are no posts hold up all others.
 const maxPiece = 64 << 10
+
+// Lines are where dead letters are kept: a file of one process, or a topic that several share.
+type Lines interface {
+	io.WriteCloser
+	// Forward calls visit for the lines, the oldest first, until it returns an error, which Forward returns.
+	Forward(visit func(line []byte) error) error
+}
+
+var _ Lines = (*rotated.File)(nil)
 
 // NewDeadLetters writes to w.
 func NewDeadLetters(w io.Writer) *DeadLetters {
@@ -73,8 +83,24 @@ func OpenDeadLetters(cfg DeadLetterConfig) (*DeadLetters, error) {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
 	d := NewDeadLetters(file)
-	d.file, d.counts, d.piece = file, counts, int(min(maxPiece, cfg.MaxBytes/16))
+	d.kept, d.counts, d.piece = file, counts, int(min(maxPiece, cfg.MaxBytes/16))
 	return d, nil
+}
+
+// ShareDeadLetters writes to lines that several processes share. name is what the metrics call them.
+func ShareDeadLetters(name string, to Lines) (*DeadLetters, error) {
+	counts, err := newLetterCounts(name)
+	if err != nil {
+		return nil, fmt.Errorf("open dead letters: %w", err)
+	}
+	d := NewDeadLetters(to)
+	d.kept, d.counts = to, counts
+	return d, nil
+}
+
+// Dropped counts letters that made room for others where nobody but the reader of a topic's limits sees it.
+func (d *DeadLetters) Dropped(letters int64) {
+	d.counts.dropped.Add(context.Background(), letters, d.counts.of)
 }
 
 // letterCounts counts the lines of a file that were written, and those of them that are no more.
@@ -180,13 +206,13 @@ type Letter struct {
 	Truncated bool
 }
 
-// Each calls visit for the letters of the file and those before it, the oldest first, until that returns an error, which it
+// Each calls visit for the letters that are kept, the oldest first, until that returns an error, which it
 // returns.
 func (d *DeadLetters) Each(visit func(Letter) error) error {
-	if d.file == nil {
+	if d.kept == nil {
 		return nil
 	}
-	return d.file.Forward(func(line []byte) error {
+	return d.kept.Forward(func(line []byte) error {
 		var l deadLetter
 		if json.Unmarshal(line, &l) != nil { // one that a crash has cut off is no letter
 			return nil
@@ -203,10 +229,10 @@ func (d *DeadLetters) Each(visit func(Letter) error) error {
 	})
 }
 
-// Close closes the file that OpenDeadLetters has opened.
+// Close closes what OpenDeadLetters has opened, or ShareDeadLetters was given.
 func (d *DeadLetters) Close() error {
-	if d.file == nil {
+	if d.kept == nil {
 		return nil
 	}
-	return d.file.Close()
+	return d.kept.Close()
 }

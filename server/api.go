@@ -63,7 +63,7 @@ func (a *httpServer) answer(cfg *api.Config) error {
 		cfg.Models = modelsAPI{m.models}
 	}
 	if s.cfg.has(rolePublish) {
-		cfg.Webhooks = s.webhooks
+		cfg.Webhooks = &s.webhooks
 	}
 	if !s.cfg.has(roleAPI) {
 		return nil

@@ -44,7 +44,12 @@ func (s *Server) followIndex(ctx context.Context, store lookup.Store) error {
 	reader := s.reader("lookup")
 	// the index itself leaves out what is deleted, and keeps the rest
 	reader.Store, reader.Deleted = indexCursor{store, to}, nil
-	s.follow(roleLookup, publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, nil)
+	cfg := publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind, Retry: true}
+	if s.cfg.Lookup.Store == "embedded" { // each process that has one follows the events for itself
+		s.ownRunners = append(s.ownRunners, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
+		return nil
+	}
+	s.follow(roleLookup, cfg, nil)
 	return nil
 }
 

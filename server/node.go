@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
 	"refrain/internal/peers"
 	"refrain/internal/retry"
 	"refrain/shard"
@@ -27,7 +25,8 @@ import (
 // node is one process of the service: its topics, and the roles that stand between them.
 type node struct {
 	cfg       Config
-	listening string // the address of the HTTP server
+	listening string    // the address of the HTTP server
+	meanwhile *starting // is told what the start waits for; nil: nobody is
 	log       *slog.Logger
 	now       func() time.Time
 	broker    broker
@@ -38,10 +37,11 @@ type node struct {
 	store                      topic.Store // states of the workers, cursors of the sinks
 	start                      *startStore // the same, where others keep it; nil: they do not
 
-	deadEvents deadEvents
-	space      space
-	quotas     *quotas
-	caughtUp   atomic.Bool
+	deadEvents  deadEvents
+	letterDrops []*letterDrops // of topics of dead letters
+	space       space
+	quotas      *quotas
+	caughtUp    atomic.Bool
 
 	window detector.Config
 	// tombstones are what is known of deletions.
@@ -77,10 +77,10 @@ func (d disk) on(t topic.Topic) topic.Topic {
 
 // openNode opens the data directory, or what others share with us, and everything on it. What fails is closed again. For a
 // broker that is not there, or is choosing its leaders, it waits.
-func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string) (*node, error) {
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string, meanwhile *starting) (*node, error) {
 	for pauses := retry.Steady(); ; {
 		n := &node{
-			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening,
+			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, meanwhile: meanwhile,
 			holding: rate.Sometimes{Interval: 10 * time.Minute}, missing: rate.Sometimes{Interval: time.Minute},
 		}
 		err := n.open(ctx)
@@ -91,6 +91,7 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 		if !cfg.onBroker() || !isTemporary(err) || ctx.Err() != nil {
 			return nil, err
 		}
+		meanwhile.waitsFor(err)
 		pause := pauses.NextBackOff()
 		cfg.Logger.Warn("waiting for the broker of the topics", "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
@@ -112,7 +113,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
-	if n.deadEvents.DeadLetters, err = n.openDeadLetters("events", "dead-events.jsonl"); err != nil {
+	if n.deadEvents.DeadLetters, err = n.openDeadLetters(ctx, deadSunk); err != nil {
 		return err
 	}
 	if n.store, err = n.broker.openStore(ctx, "state"); err != nil {
@@ -232,14 +233,6 @@ func (n *node) model() *hashcodes.Model {
 		return n.match.models.Model()
 	}
 	return n.window.Model
-}
-
-// openDeadLetters opens a file of dead letters in the data directory.
-func (n *node) openDeadLetters(name, file string) (*ingest.DeadLetters, error) {
-	return ingest.OpenDeadLetters(ingest.DeadLetterConfig{
-		Name: name, Path: filepath.Join(n.cfg.DataDir, file),
-		MaxBytes: int64(n.cfg.DeadLetters.Bytes), Old: n.cfg.DeadLetters.Files, Logger: n.log,
-	})
 }
 
 func (n *node) close() error {

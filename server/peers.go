@@ -26,7 +26,7 @@ func (n *node) newDirectory() *peers.Directory {
 		if err != nil || o == nil {
 			return nil, err
 		}
-		return &peers.Record{Address: o.Address, Epoch: o.Epoch, Released: o.Released, Put: o.Time}, nil
+		return &peers.Record{Worker: o.Worker, Address: o.Address, Epoch: o.Epoch, Released: o.Released, Put: o.Time}, nil
 	}
 	return &peers.Directory{Read: read, Silence: ownerSilence, Fresh: time.Second, Now: time.Now}
 }
@@ -47,9 +47,11 @@ func (n *node) withPeers(h http.Handler) (http.Handler, error) {
 		}
 		return n.answer(ctx, c)
 	}
-	inside := &peers.Handler{Token: token, MaxText: feed.MaxText, Look: look, BadInput: api.ErrInput}
+	inside := &peers.Handler{
+		Token: token, MaxText: feed.MaxText, Look: look, BadInput: api.ErrInput, Deleted: n.match.crew.WaitDeleted,
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // no ServeMux: it would clean the paths of posts' ids
-		if r.URL.Path == peers.Path {
+		if peers.Answers(r.URL.Path) {
 			inside.ServeHTTP(w, r)
 			return
 		}
@@ -84,24 +86,17 @@ func (n *node) answerInTime(ctx context.Context, c *cutQuery) *peers.Answer {
 	return a
 }
 
-// lookUpEverywhere asks the owners of all partitions, a second time where one of them has changed meanwhile. It returns those
-// that nobody has answered for.
+// lookUpEverywhere looks in the rows of all partitions, and returns those that nobody has answered for.
 func (n *node) lookUpEverywhere(ctx context.Context, c *cutQuery) (missing []int, err error) {
 	if len(c.compared) == 0 {
 		return nil, nil
 	}
-	local := n.answerInTime(ctx, c)
-	found, owners, err := n.ask(ctx, c, local)
+	q := peers.Query{Text: c.Text, Lang: c.Lang, Threshold: c.Threshold, Limit: c.Limit}
+	found, _, err := n.askOwners(ctx, n.answerInTime(ctx, c), func(known *peers.Answer, owners []peers.Owner) (peers.Result, error) {
+		return n.asker.Ask(ctx, q, len(owners), known, owners)
+	})
 	if err != nil {
 		return nil, err
-	}
-	if len(found.Missing) > 0 {
-		n.directory.Forget(ctx)
-		if now, err := n.directory.Owners(ctx, len(owners)); err == nil && !slices.Equal(now, owners) {
-			if found, _, err = n.ask(ctx, c, found.Answer(len(owners))); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if len(found.Missing) > 0 {
 		n.partial.Add(ctx, 1)
@@ -120,15 +115,25 @@ func (n *node) lookUpEverywhere(ctx context.Context, c *cutQuery) (missing []int
 	return found.Missing, nil
 }
 
-func (n *node) ask(ctx context.Context, c *cutQuery, local *peers.Answer) (peers.Result, []peers.Owner, error) {
-	partitions := n.cfg.Topics.Partitions
-	owners, err := n.directory.Owners(ctx, partitions)
+// askOwners asks the owners of all partitions but those of local, a second time where one of them has changed meanwhile. ask is
+// given what is known already.
+func (n *node) askOwners(ctx context.Context, local *peers.Answer,
+	ask func(known *peers.Answer, owners []peers.Owner) (peers.Result, error)) (peers.Result, []peers.Owner, error) {
+	owners, err := n.directory.Owners(ctx, n.cfg.Topics.Partitions)
 	if err != nil {
 		return peers.Result{}, nil, err
 	}
-	q := peers.Query{Text: c.Text, Lang: c.Lang, Threshold: c.Threshold, Limit: c.Limit}
-	found, err := n.asker.Ask(ctx, q, partitions, local, owners)
-	return found, owners, err
+	found, err := ask(local, owners)
+	if err != nil || len(found.Missing) == 0 {
+		return found, owners, err
+	}
+	n.directory.Forget(ctx)
+	now, err := n.directory.Owners(ctx, len(owners))
+	if err != nil || slices.Equal(now, owners) {
+		return found, owners, nil
+	}
+	found, err = ask(found.Answer(len(owners)), now)
+	return found, now, err
 }
 
 // openPeers prepares asking others.

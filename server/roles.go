@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -54,12 +55,45 @@ func (c *Config) worker() string {
 	return notInName.ReplaceAllString(host, "-")
 }
 
-// address is where the others reach this process.
+// address is where the others reach this process: where nothing is said and it listens everywhere, by the machine's name.
 func (c *Config) address(listening string) string {
 	if c.Cluster.Address != "" {
 		return strings.TrimSuffix(c.Cluster.Address, "/")
 	}
+	host, port, err := net.SplitHostPort(listening)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			listening = net.JoinHostPort(name, port)
+		}
+	}
 	return "http://" + listening
+}
+
+// roleTexts say what each role does and needs, for the log.
+var roleTexts = map[string]string{
+	roleSplit:   "takes posts in: needs the topics",
+	roleMatch:   "owns partitions of the window: needs the topics, and memory for its share",
+	rolePublish: "hands events to sinks and webhooks: needs the topics, and those it hands them to",
+	roleLookup:  "keeps the index of reuse: needs the topics, and Redis where others ask the index",
+	roleAPI:     "answers questions: needs the topics, the processes with the role match at their addresses, and Redis for the index",
+}
+
+// logStart says what this process is among those that share the topics, before it waits for anything.
+func (s *Server) logStart() {
+	if !s.cfg.onBroker() {
+		return
+	}
+	at := "kafka " + strings.Join(s.cfg.Topics.Kafka.Brokers, ",")
+	if s.cfg.onNATS() {
+		at = "nats " + strings.Join(s.cfg.Topics.NATS.Servers, ",")
+	}
+	s.log.Info("starting", "worker", s.cfg.worker(), "roles", strings.Join(s.cfg.Roles, ","), "topics", s.cfg.Topics.Name+"-*", "on", at,
+		"address", s.cfg.address(s.Addr()))
+	for _, r := range s.cfg.Roles {
+		s.log.Info("role", "role", r, "does", roleTexts[r])
+	}
+	s.log.Info("quotas are counted by each process for itself: those of all together are as many times as much as there are processes with " +
+		"the role split")
 }
 
 var (

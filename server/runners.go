@@ -114,6 +114,7 @@ func (d *dealt) assign(ctx context.Context, parts []int) {
 			d.start(ctx, r)
 		case !runs && at != nil:
 			d.stop(r.name)
+			d.s.log.Info("another process runs", "role", d.role, "name", r.name)
 		}
 	}
 }
@@ -135,7 +136,6 @@ func (d *dealt) stop(name string) {
 	at.stop()
 	at.done.Wait()
 	delete(d.running, name)
-	d.s.log.Info("another process runs", "role", d.role, "name", name)
 }
 
 func (d *dealt) stopAll() {

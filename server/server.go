@@ -46,6 +46,7 @@ type Server struct {
 	lazySources []*lazySource                 // those of them that are behind a network
 	firstTries  []func(context.Context) error // to open what is behind a network
 	runners     []runner                      // what one process runs of all that share the topics
+	ownRunners  []func(context.Context) error // what each process runs for itself
 	closers     []io.Closer                   // to be closed when all of that has ended
 	api         *httpServer
 	webhooks    webhooks
@@ -151,16 +152,27 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
+	s.logStart()
 	s.quotas.openMetrics()
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr()); err != nil {
+	meanwhile, err := s.startAnswering()
+	if err != nil {
 		return err
 	}
+	return errors.Join(s.openAll(ctx, meanwhile), meanwhile.stop())
+}
+
+// openAll opens what the route is made of. meanwhile is told what that waits for.
+func (s *Server) openAll(ctx context.Context, meanwhile *starting) (err error) {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr(), meanwhile); err != nil {
+		return err
+	}
+	s.webhooks.n = s.node
 	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
 	for _, open := range []struct {
 		role string
 		open func(context.Context) error
 	}{
-		{roleSplit, s.openDoors}, {roleAPI, s.openIndex}, {rolePublish, func(context.Context) error { return s.openSinks() }},
+		{roleSplit, s.openDoors}, {roleAPI, s.openIndex}, {rolePublish, s.openSinks},
 	} {
 		if s.cfg.has(open.role) || open.role == roleAPI && s.cfg.has(roleLookup) {
 			if err := open.open(ctx); err != nil {
@@ -183,7 +195,7 @@ func (s *Server) openDoors(ctx context.Context) error {
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
-	dead, err := s.node.openDeadLetters("posts", "dead-letters.jsonl")
+	dead, err := s.node.openDeadLetters(ctx, deadPosts)
 	if err != nil {
 		return err
 	}
@@ -226,7 +238,7 @@ func (s *Server) parts() []func(context.Context) error {
 	n := s.node
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.tick, n.catchUp, n.purge, n.watchSpace, n.health.run,
+		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchLetters, n.health.run,
 	}
 	if n.owners != nil {
 		parts = append(parts, n.owners.run, n.followDeletions)
@@ -246,7 +258,7 @@ func (s *Server) parts() []func(context.Context) error {
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
 	}
-	return append(parts, s.runnerParts()...)
+	return append(append(parts, s.ownRunners...), s.runnerParts()...)
 }
 
 // failing ends the whole service when one of its parts fails.

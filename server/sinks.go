@@ -12,7 +12,7 @@ import (
 )
 
 // openSinks puts the readers of the event topic there that the configuration names.
-func (s *Server) openSinks() error {
+func (s *Server) openSinks(ctx context.Context) error {
 	p := &s.cfg.Publish
 	for i := range p.Kafka {
 		if err := s.publishKafka(fmt.Sprintf("publish.kafka[%d]", i), &p.Kafka[i]); err != nil {
@@ -24,7 +24,7 @@ func (s *Server) openSinks() error {
 			return err
 		}
 	}
-	return s.openWebhooks(p.Webhooks)
+	return s.openWebhooks(ctx, p.Webhooks)
 }
 
 // reader is how a sink reads the events: from its cursor in the node's store.
@@ -75,7 +75,7 @@ func (s *Server) publishNATS(key string, n *NATSSink) error {
 	return nil
 }
 
-// deadEvents keeps the events that the event topic or a sink can never take, in a file like that of the rejected posts.
+// deadEvents keeps the events that the event topic or a sink can never take, beside the rejected posts.
 type deadEvents struct{ *ingest.DeadLetters }
 
 func (d deadEvents) Write(place, reason string, event []byte) error {

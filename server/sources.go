@@ -118,6 +118,9 @@ func (s *Server) openHTTP() (err error) {
 	cfg.MaxUploads, cfg.UploadBytes, cfg.ReadTimeout = l.Uploads, int64(l.UploadBytes), l.ReadTimeout
 	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
 	cfg.Sender, cfg.Admit, cfg.Room, cfg.Owed = senderOf, s.quotas.admit, s.quotas.room, s.quotas.exceeded
+	if s.node.owners != nil {
+		cfg.Spread = (&spread{n: s.node}).await
+	}
 	s.http, err = httpsource.New(cfg)
 	return err
 }

@@ -5,29 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
-	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"refrain/api"
-	"refrain/internal/rotated"
 	"refrain/publish/webhook"
 	"refrain/text"
 )
 
-// The delivery log keeps its size: the file and two older ones.
-const (
-	deliveryLogBytes = 16 << 20
-	deliveryLogs     = 2
-)
-
-func (s *Server) openWebhooks(endpoints []Webhook) error {
+func (s *Server) openWebhooks(ctx context.Context, endpoints []Webhook) error {
 	if len(endpoints) == 0 {
 		return nil
 	}
-	log, err := rotated.Open(rotated.Config{
-		Path: filepath.Join(s.cfg.DataDir, "webhooks.log"), MaxBytes: deliveryLogBytes, Old: deliveryLogs,
-	})
+	log, err := s.node.openDeliveryLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,8 +38,8 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 		if err != nil {
 			return err
 		}
-		h := &hook{endpoint: e, fresh: func() (*webhook.Endpoint, error) { return webhook.New(cfg, deps) }}
-		s.webhooks = append(s.webhooks, h)
+		h := &hook{n: s.node, endpoint: e, fresh: func() (*webhook.Endpoint, error) { return webhook.New(cfg, deps) }}
+		s.webhooks.hooks = append(s.webhooks.hooks, h)
 		s.addRunner(rolePublish, cfg.Name, h.run)
 	}
 	return nil
@@ -90,7 +83,9 @@ func (w *Webhook) pace(cfg *webhook.Config) {
 
 // hook is an endpoint that may run here, and stop, and run here again.
 type hook struct {
-	fresh func() (*webhook.Endpoint, error)
+	n       *node
+	fresh   func() (*webhook.Endpoint, error)
+	running atomic.Bool
 
 	mu       sync.Mutex
 	endpoint *webhook.Endpoint // that runs, or ran last
@@ -103,6 +98,14 @@ func (h *hook) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.running.Store(true)
+	defer h.running.Store(false)
+	if !h.n.cfg.onBroker() {
+		return e.Run(ctx)
+	}
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { h.n.tellPlace(ctx, e.Name) })
 	return e.Run(ctx)
 }
 
@@ -127,21 +130,51 @@ func (h *hook) current() *webhook.Endpoint {
 }
 
 // webhooks are the endpoints, for the API.
-type webhooks []*hook
+type webhooks struct {
+	n     *node
+	hooks []*hook
+}
 
-func (w webhooks) Status() []webhook.Status {
-	all := make([]webhook.Status, len(w))
-	for i, h := range w {
-		all[i] = h.current().Status()
+var _ api.Webhooks = (*webhooks)(nil)
+
+// Status implements api.Webhooks.
+func (w *webhooks) Status(r *http.Request) []webhook.Status {
+	all := make([]webhook.Status, len(w.hooks))
+	var asking sync.WaitGroup
+	for i, h := range w.hooks {
+		asking.Go(func() { all[i] = w.status(r, h) })
 	}
+	asking.Wait()
 	return all
 }
 
-func (w webhooks) Find(name string) api.Webhook {
-	for _, h := range w {
-		if e := h.current(); e.Name == name {
-			return e
+func (w *webhooks) status(r *http.Request, h *hook) webhook.Status {
+	s := h.current().Status()
+	if !w.n.cfg.onBroker() || h.running.Load() {
+		return s
+	}
+	err := errNobodyRuns
+	if r.Header.Get(askedOn) == "" {
+		var there *webhook.Status
+		if there, err = w.statusElsewhere(r, s.Name); err == nil {
+			return *there
 		}
 	}
+	return webhook.Status{Name: s.Name, URL: s.URL, State: webhook.Unknown, Since: s.Since, Lag: -1, Last: &webhook.Last{Error: err.Error()}}
+}
+
+// Find implements api.Webhooks.
+func (w *webhooks) Find(name string) api.Webhook {
+	if h := w.find(name); h != nil {
+		return h.current()
+	}
 	return nil
+}
+
+func (w *webhooks) find(name string) *hook {
+	i := slices.IndexFunc(w.hooks, func(h *hook) bool { return h.current().Name == name })
+	if i < 0 {
+		return nil
+	}
+	return w.hooks[i]
 }

@@ -82,6 +82,7 @@ func (w *Worker) absorb(other *Worker) {
 	w.owned, other.owned = append(w.owned, other.owned...), nil
 	w.next = from
 	w.deleted.goBack(other.deleted.next)
+	w.knowsDeletions(w.deleted.next)
 	w.progress.lower(w.lookedUpTo)
 	w.mergeOlder(other)
 	w.moved = true

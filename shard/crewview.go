@@ -96,6 +96,34 @@ func (c *Crew) servesAll() bool {
 	return !c.again && !slices.ContainsFunc(c.held, func(h *holding) bool { return h.assigned && h.partition == nil })
 }
 
+// WaitDeleted waits until no row of this process shows what was deleted before a position of the control topic, or ctx ends.
+// It returns the partitions of which that is so.
+func (c *Crew) WaitDeleted(ctx context.Context, before int64) []int {
+	clean := []int{}
+	_ = c.changed.wait(ctx, func() (all bool) { // whether ctx has ended shows in what is clean
+		clean, all = c.cleanPartitions(before)
+		return all
+	})
+	slices.Sort(clean)
+	return clean
+}
+
+func (c *Crew) cleanPartitions(before int64) (clean []int, all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all = c.servesAll()
+	for _, w := range c.workers() {
+		if w.deletedTo.Load() < before {
+			all = false
+			continue
+		}
+		for _, q := range *w.serving.Load() {
+			clean = append(clean, q.id)
+		}
+	}
+	return clean, all
+}
+
 // EachMatch looks a sentence up in all rows of this process, as Worker.EachMatch does, and returns the partitions whose
 // rows it has looked in and were complete.
 func (c *Crew) EachMatch(ctx context.Context, x *feed.Sentence, least text.Threshold, found func(*feed.Match)) ([]int, error) {

@@ -130,10 +130,18 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 		return err
 	}
 	w.controlRead = now
+	w.knowsDeletions(w.deleted.next)
 	if w.cfg.Retention > 0 {
 		w.deleted.known.expire(now.Add(-w.cfg.Retention))
 	}
 	return nil
+}
+
+// knowsDeletions tells others up to which position of the control topic the rows show nothing that was deleted.
+func (w *Worker) knowsDeletions(to int64) {
+	if w.deletedTo.Swap(to) != to {
+		w.progress.changed.send()
+	}
 }
 
 // retract adds the retractions of deletions to the outbox, and makes them durable before there is too much of it.

@@ -34,7 +34,8 @@ type Worker struct {
 	// redeliveries are those of the configuration, or of this worker's own.
 	redeliveries *observer
 	deleted      *deletions
-	controlRead  time.Time // when the control topic was last read
+	deletedTo    atomic.Int64 // see knowsDeletions
+	controlRead  time.Time    // when the control topic was last read
 
 	reader  topic.Reader   // nil: to be opened
 	reading []bool         // the partitions it reads

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +19,44 @@ import (
 func (m *Main) topics() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topics",
-		Short: "Copy the topics of a stopped service into others",
+		Short: "Copy the topics of a stopped service into others; print logs",
 		Args:  atMost(0, "none"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(m.copyTopics())
+	cmd.AddCommand(m.copyTopics(), m.printTopics())
+	return cmd
+}
+
+func (m *Main) printTopics() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "print --config FILE LOG",
+		Short: "Print what was refused, or what webhooks were sent",
+		Long: "Print one of the logs of a service, the oldest line first, as JSON lines: dead-letters (posts that were refused, with\n" +
+			"the reason), dead-events (events that a sink never took) or deliveries (attempts of webhooks). They are read where\n" +
+			"the service keeps them: in its data directory, or in topics of the broker that the configuration names. The service\n" +
+			"may run meanwhile.",
+		Example: "  refrain topics print --config cluster.yaml dead-letters | jq -r .raw > again.jsonl",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(server.PrintedLogs, args[0]) {
+				return usage("want one of %s", strings.Join(server.PrintedLogs, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := config.Load(file, os.Environ())
+			if err != nil {
+				return usage("%w", err)
+			}
+			t, err := telemetry.Start(cmd.Context(), m.telemetry("error", "auto"))
+			if err != nil {
+				return err
+			}
+			cfg.Logger = t.Logger
+			return server.PrintLog(cmd.Context(), cfg, args[0], m.Stdout)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "YAML file of the service")
 	return cmd
 }
 

@@ -70,6 +70,10 @@ type Config struct {
 	// long as was said.
 	Owed func(*ingest.Batch) *quota.Exceeded
 
+	// Spread waits until all workers know of the deletions that are durable, as long as that may take, and names those that do
+	// not.
+	Spread func(context.Context) []Behind
+
 	Now    func() time.Time // the clock for posts without a time
 	Logger *slog.Logger
 }
@@ -82,8 +86,8 @@ func Default() Config {
 		MaxUploads: 256, UploadBytes: 96 << 20,
 		Patience: 2 * time.Second, AckTimeout: 30 * time.Second, ReadTimeout: time.Minute,
 		Sender: func(*http.Request) string { return "" }, Admit: admitAll, Room: func(string) int { return math.MaxInt },
-		Owed: func(*ingest.Batch) *quota.Exceeded { return nil },
-		Now:  time.Now, Logger: slog.Default(),
+		Owed: func(*ingest.Batch) *quota.Exceeded { return nil }, Spread: func(context.Context) []Behind { return nil },
+		Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -99,7 +103,7 @@ func (c *Config) validate() error {
 		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout),
 		check.Positive("read timeout", c.ReadTimeout),
 		check.Set("sender", c.Sender != nil), check.Set("admit", c.Admit != nil), check.Set("owed", c.Owed != nil),
-		check.Set("room", c.Room != nil),
+		check.Set("room", c.Room != nil), check.Set("spread", c.Spread != nil),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
 }

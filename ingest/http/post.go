@@ -3,7 +3,9 @@ package http
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 
@@ -70,8 +72,8 @@ func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (arra
 	return b.array, err
 }
 
-// serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable. Whether there is such a post is
-// not asked: it may be on its way still.
+// serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable, and known to all who keep posts. Whether there
+// is such a post is not asked: it may be on its way still.
 func (h *Source) serveDelete(w http.ResponseWriter, r *http.Request) {
 	h.delete(w, r, feed.Tombstone{Source: h.sourceOf(r), Post: r.PathValue("id")})
 }
@@ -102,6 +104,31 @@ func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone
 	case err != nil:
 		h.writeFailure(w, r, nil, err)
 	default:
-		w.WriteHeader(http.StatusNoContent)
+		h.answerDeleted(w, r)
 	}
+}
+
+// Behind is a worker that has not said in time that it knows of a deletion. Its partitions learn of it before anything else, when
+// the worker goes on, or another one takes them over.
+type Behind struct {
+	Worker     string `json:"worker,omitempty"` // "": nobody serves these partitions
+	Partitions []int  `json:"partitions"`
+}
+
+// answerDeleted answers 204, or 202 where some worker may still show what is deleted.
+func (h *Source) answerDeleted(w http.ResponseWriter, r *http.Request) {
+	behind := h.cfg.Spread(r.Context())
+	if len(behind) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	body, err := json.Marshal(struct {
+		Behind []Behind `json:"behind"`
+	}{behind})
+	if err != nil {
+		panic(fmt.Sprintf("names and numbers that are no JSON: %v", err))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone has nobody to be told
 }

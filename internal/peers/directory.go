@@ -10,6 +10,7 @@ import (
 
 // Record is what an owner puts into the store about itself, every few seconds.
 type Record struct {
+	Worker   string // its name
 	Address  string
 	Epoch    int64
 	Released bool
@@ -56,7 +57,7 @@ func (d *Directory) Owners(ctx context.Context, n int) ([]Owner, error) {
 	owners := make([]Owner, n)
 	for q, e := range d.known {
 		silent := e.Released || e.Address != "" && d.readAt.Sub(e.seen) > d.Silence
-		owners[q] = Owner{Address: e.Address, Epoch: e.Epoch, Silent: silent}
+		owners[q] = Owner{Worker: e.Worker, Address: e.Address, Epoch: e.Epoch, Silent: silent}
 	}
 	return owners, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"refrain/internal/problem"
 )
@@ -14,14 +15,22 @@ import (
 // Local looks a text up in the rows of this process.
 type Local func(ctx context.Context, q Query) (*Answer, error)
 
-// Handler answers POST Path for processes that show the token; "": for all. maxText bounds the bytes of a text. badInput
-// tells the errors of look that the text is to blame for.
+// Deleted waits until the rows of this process show nothing that was deleted before a position of the control topic, or ctx
+// ends, and returns the partitions of which that is so.
+type Deleted func(ctx context.Context, before int64) []int
+
+// Handler answers POST MatchPath and DeletionPath for processes that show the token; "": for all. MaxText bounds the bytes of a
+// text. BadInput tells the errors of Look that the text is to blame for.
 type Handler struct {
 	Token    string
 	MaxText  int64
 	Look     Local
 	BadInput error
+	Deleted  Deleted
 }
+
+// Answers reports whether a path is one of those.
+func Answers(path string) bool { return path == MatchPath || path == DeletionPath }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
@@ -30,6 +39,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !h.knows(r):
 		problem.Write(w, r, problem.Problem{Type: problem.NeedsToken, Status: http.StatusUnauthorized,
 			Detail: "want the token of the cluster: cluster.token is another one here, or there"})
+	case r.URL.Path == DeletionPath:
+		h.answerDeleted(w, r)
 	default:
 		h.answer(w, r)
 	}
@@ -40,25 +51,56 @@ func (h *Handler) knows(r *http.Request) bool {
 	return h.Token == "" || subtle.ConstantTimeCompare([]byte(shown), []byte(h.Token)) == 1
 }
 
+// maxRest bounds the bytes of a question without its text.
+const maxRest = 4096
+
+// read reads a question; what cannot be understood is answered.
+func read(w http.ResponseWriter, r *http.Request, maxBytes int64, q any, of *int) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBytes)).Decode(q); err != nil {
+		problem.Write(w, r, problem.Problem{Type: problem.BadBody, Status: http.StatusBadRequest, Detail: "question: " + err.Error()})
+		return false
+	}
+	if *of != version {
+		problem.Write(w, r, problem.Problem{Type: problem.OtherVersion, Status: http.StatusNotImplemented, Detail: errVersion.Error()})
+		return false
+	}
+	return true
+}
+
+// maxWait bounds how long a question about deletions waits, whatever it says.
+const maxWait = 10 * time.Second
+
+func (h *Handler) answerDeleted(w http.ResponseWriter, r *http.Request) {
+	var q deletionQuery
+	if !read(w, r, maxRest, &q, &q.Version) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), min(maxWait, time.Duration(max(0, q.WaitMS))*time.Millisecond))
+	defer cancel()
+	write(w, r, &Answer{Partitions: h.Deleted(ctx, q.Before)})
+}
+
+// write answers with what was found.
+func write(w http.ResponseWriter, r *http.Request, found *Answer) {
+	body, err := encode(found)
+	if err != nil {
+		problem.Write(w, r, problem.Problem{Type: problem.Internal, Status: http.StatusInternalServerError, Detail: err.Error()})
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // who asked has gone, else
+}
+
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 	const escaped = 6 // bytes that one may take in JSON
 	var q query
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, escaped*h.MaxText+4096)).Decode(&q); err != nil {
-		problem.Write(w, r, problem.Problem{Type: problem.BadBody, Status: http.StatusBadRequest, Detail: "question: " + err.Error()})
-		return
-	}
-	if q.Version != version {
-		problem.Write(w, r, problem.Problem{Type: problem.OtherVersion, Status: http.StatusNotImplemented, Detail: errVersion.Error()})
+	if !read(w, r, escaped*h.MaxText+maxRest, &q, &q.Version) {
 		return
 	}
 	found, err := h.Look(r.Context(), Query{q.Text, q.Lang, q.Threshold, q.Limit})
 	if err == nil {
-		var body []byte
-		if body, err = encode(found); err == nil {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(body) // who asked has gone, else
-			return
-		}
+		write(w, r, found)
+		return
 	}
 	kind, status := problem.Internal, http.StatusInternalServerError
 	if errors.Is(err, h.BadInput) {

@@ -1,8 +1,8 @@
-// Package peers asks the processes that own partitions of the window what a text repeats, for one that owns none of them,
-// or not all.
+// Package peers asks the processes that own partitions of the window what a text repeats, and whether they have heard of a
+// deletion, for one that owns none of them, or not all.
 //
-// Each owner is asked once for all that it has, over HTTP and side by side, and answers with the events that a look-up in
-// its rows would give. What nobody has answered for is named: an answer is whole, or says that it is not.
+// Each owner is asked once for all that it has, over HTTP and side by side; of a text it answers with the events that a look-up
+// in its rows would give. What nobody has answered for is named: an answer is whole, or says that it is not.
 package peers
 
 import (
@@ -20,8 +20,11 @@ import (
 	"refrain/feed"
 )
 
-// Path is where a process answers others.
-const Path = "/internal/v1/match"
+// Where a process answers others.
+const (
+	MatchPath    = "/internal/v1/match"
+	DeletionPath = "/internal/v1/deletions"
+)
 
 // Query is a text to look up.
 type Query struct {
@@ -44,6 +47,7 @@ type Answer struct {
 
 // Owner is who serves a partition.
 type Owner struct {
+	Worker  string // its name
 	Address string
 	Epoch   int64
 	Silent  bool // it has not been heard of for a while, or has given the partition up
@@ -77,8 +81,34 @@ type Result struct {
 // Ask looks a text up in the rows of partitions 0 to n-1: in those of this process by local, in the others through their
 // owners. Its error is ctx's.
 func (a *Asker) Ask(ctx context.Context, q Query, n int, local *Answer, owners []Owner) (Result, error) {
-	missing := without(n, local)
-	byAddress, reasons := group(missing, owners)
+	body, err := json.Marshal(query{Version: version, Text: q.Text, Lang: q.Lang, Threshold: q.Threshold, Limit: q.Limit})
+	if err != nil {
+		return Result{}, err
+	}
+	return a.askAll(ctx, question{MatchPath, body}, n, q.Limit, local, owners)
+}
+
+// AskDeleted asks the owners of partitions 0 to n-1 whether their rows show nothing any more that was deleted before a position
+// of the control topic. Those that are behind have most of Timeout to catch up. Its error is ctx's.
+func (a *Asker) AskDeleted(ctx context.Context, before int64, n int, local *Answer, owners []Owner) (Result, error) {
+	body, err := json.Marshal(deletionQuery{Version: version, Before: before, WaitMS: a.Wait().Milliseconds()})
+	if err != nil {
+		return Result{}, err
+	}
+	return a.askAll(ctx, question{DeletionPath, body}, n, 0, local, owners)
+}
+
+// Wait is how long one that is asked may wait for itself: the answer needs some time too.
+func (a *Asker) Wait() time.Duration { return a.Timeout * 3 / 4 }
+
+// question is what a process is asked.
+type question struct {
+	path string
+	body []byte
+}
+
+func (a *Asker) askAll(ctx context.Context, q question, n, limit int, local *Answer, owners []Owner) (Result, error) {
+	byAddress, reasons := group(without(n, local), owners)
 	addresses := make([]string, 0, len(byAddress))
 	for address := range byAddress {
 		addresses = append(addresses, address)
@@ -102,7 +132,7 @@ func (a *Asker) Ask(ctx context.Context, q Query, n int, local *Answer, owners [
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	return merge(n, append(answers, local), q.Limit, reasons), nil
+	return merge(n, append(answers, local), limit, reasons), nil
 }
 
 // without are the partitions that an answer, which may be nil, does not speak of.
@@ -142,14 +172,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: %d %s: %s", e.Address, e.Status, http.StatusText(e.Status), e.Detail)
 }
 
-func (a *Asker) ask(ctx context.Context, address string, q Query) (*Answer, error) {
+func (a *Asker) ask(ctx context.Context, address string, q question) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
-	body, err := json.Marshal(query{Version: version, Text: q.Text, Lang: q.Lang, Threshold: q.Threshold, Limit: q.Limit})
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+Path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for body, status := range map[string]int{`{"version":2}`: 501, `{"version":1,"text":"` + strings.Repeat("x", 20_000) + `"}`: 400, `[`: 400} {
-		req, _ := http.NewRequest(http.MethodPost, o.server.URL+Path, strings.NewReader(body))
+		req, _ := http.NewRequest(http.MethodPost, o.server.URL+MatchPath, strings.NewReader(body))
 		req.Header.Set("Authorization", "Bearer "+token)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil || resp.StatusCode != status {
@@ -184,7 +184,7 @@ func TestDirectory(t *testing.T) {
 		d := Directory{Silence: 10 * time.Second, Fresh: time.Second, Now: time.Now,
 			Read: func(_ context.Context, q int) (*Record, error) { return records[q], nil }}
 		put := func(address string, epoch int64, released bool) {
-			records[1] = &Record{address, epoch, released, time.Now()}
+			records[1] = &Record{Address: address, Epoch: epoch, Released: released, Put: time.Now()}
 		}
 		want := func(want Owner) {
 			t.Helper()

@@ -19,6 +19,13 @@ type query struct {
 	Limit     int    `json:"limit"`
 }
 
+// deletionQuery waits until nothing of before a position of the control topic is left, for so many milliseconds at most.
+type deletionQuery struct {
+	Version int   `json:"version"`
+	Before  int64 `json:"before"`
+	WaitMS  int64 `json:"waitMs"`
+}
+
 type answer struct {
 	Version    int        `json:"version"`
 	Partitions []int      `json:"partitions"`

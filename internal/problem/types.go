@@ -64,6 +64,7 @@ var (
 	Deleted       = of("deleted", "The post was deleted")
 	NoSuchWebhook = of("no-such-webhook", "There is no such webhook")
 	WebhookBusy   = of("webhook-busy", "The webhook is being sent events again")
+	WebhookAway   = of("webhook-away", "The webhook runs in a process that cannot be asked")
 	EventsGone    = of("events-gone", "The events of this time are not kept any more")
 	NoSuchModel   = of("no-such-model", "There is no such model")
 	ModelBusy     = of("model-busy", "A model is being learned or taken on")

@@ -45,6 +45,7 @@ var table = []row{
 		"sigstore/gpu", "sigstore/auto"}},
 	{folder: "models", imports: []string{"text", "hashcodes", "hashcodes/train", "sigstore"}},
 	{folder: "topic", imports: []string{"feed"}},
+	{folder: "topic/lines", imports: []string{"topic"}},
 	{folder: "internal/kafkaconn", clients: true, why: "what topic/kafka, ingest/kafka and publish/kafka know of connections"},
 	{folder: "internal/natsconn", clients: true, why: "what topic/jetstream, ingest/nats and publish/nats know of connections"},
 	{folder: "topic/kafka", imports: []string{"feed", "topic", "internal/kafkaconn"}, clients: true},

@@ -22,6 +22,7 @@ const (
 	Failing  State = "failing"  // nothing has been delivered since the last failure
 	Disabled State = "disabled" // it has answered 410; Enable ends that
 	Paused   State = "paused"   // by Pause, whatever else it is; Resume ends that
+	Unknown  State = "unknown"  // another process runs it, which cannot be asked: Status.Last says why
 )
 
 // Status is what is known of an endpoint. Counts are since the start of the program.
