@@ -157,6 +157,14 @@ func (c *Cluster) check() error {
 	return errors.Join(c.checkServer(), c.watch.problems())
 }
 
+// Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
+func (c *Cluster) Lost() error {
+	if err := c.watch.lost(); err != nil {
+		return fmt.Errorf("nats %s: %w", c.cfg.Conn.String(), err)
+	}
+	return nil
+}
+
 // Close ends the connection. Readers are to be closed before; one that is not ends with an error. Closing twice does
 // nothing.
 func (c *Cluster) Close() error {

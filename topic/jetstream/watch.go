@@ -121,6 +121,18 @@ func (w *watch) problems() error {
 	return errors.Join(errs...)
 }
 
+// lost is why the first stream that is another one than it was is that; nil: all are what they were.
+func (w *watch) lost() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.streams {
+		if err := x.why(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
 	for again := time.NewTicker(watchInterval); ; {
