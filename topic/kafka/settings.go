@@ -299,9 +299,7 @@ func (c *Cluster) checkSettings(ctx context.Context, l *link, s *spec) error {
 		return err
 	}
 	if c.adjust(ctx, l, wrong) {
-		if wrong, err = c.wrongSettings(ctx, l, s); err != nil || len(wrong) == 0 {
-			return err
-		}
+		return nil // the broker that is asked may not have heard of it yet; recheck looks again
 	}
 	e := &SettingsError{Topic: s.name}
 	var configs []string
@@ -384,9 +382,12 @@ func (c *Cluster) adjust(ctx context.Context, l *link, wrong []wrongSetting) boo
 	if err == nil && len(res.Resources) == 1 {
 		err = res.Resources[0].Error
 	}
-	for _, w := range wrong {
-		c.cfg.Logger.Info("kafka: changing a setting of a topic", "topic", l.topic, "setting", w.name, "is", w.is, "want", w.want,
-			"error", err)
+	if err != nil {
+		c.cfg.Logger.Warn("kafka: cannot change the settings of a topic", "topic", l.topic, "error", l.denied("AlterConfigs", err))
+		return false
 	}
-	return err == nil
+	for _, w := range wrong {
+		c.cfg.Logger.Info("kafka: changed a setting of a topic", "topic", l.topic, "setting", w.name, "was", w.is, "is", w.want)
+	}
+	return true
 }
