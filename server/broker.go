@@ -22,6 +22,8 @@ type broker interface {
 	join(ctx context.Context, group string, parts int) (topic.Membership, error)
 	// Check says why records are not taken now; nil: they are.
 	Check() error
+	// Lost says why a topic is another one than it was, so that the node has to be opened anew; nil: none is.
+	Lost() error
 	Close() error
 }
 
@@ -94,6 +96,9 @@ func (b *embedded) openStore(ctx context.Context, name string) (topic.Store, err
 	}
 	return s, nil
 }
+
+// Lost is nil: nobody else touches the data directory.
+func (b *embedded) Lost() error { return nil }
 
 // join: there is one process, which has everything from the start, and asks nobody.
 func (b *embedded) join(context.Context, string, int) (topic.Membership, error) {

@@ -145,7 +145,7 @@ func (h *health) observe() (metric.Registration, error) {
 func (s *Server) openHealth() (err error) {
 	n := s.node
 	n.health = &health{log: s.log, now: time.Now, conditions: []*condition{
-		{name: "storage", means: "The store of the topics takes nothing: the disk is full, or has failed.",
+		{name: "storage", means: n.storageMeans(),
 			check: func(context.Context) error { return n.broker.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},
 		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.",
@@ -161,6 +161,13 @@ func (s *Server) openHealth() (err error) {
 	n.health.conditions = append(n.health.conditions, n.sharedConditions()...)
 	n.healthMetrics, err = n.health.observe()
 	return err
+}
+
+func (n *node) storageMeans() string {
+	if n.cfg.onBroker() {
+		return "The broker of the topics is away, or something is wrong with one of the topics there."
+	}
+	return "The store of the topics takes nothing: the disk is full, or has failed."
 }
 
 // sharedConditions are those of a process that shares the topics with others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -258,13 +259,32 @@ func (n *node) close() error {
 // behind reports whether posts wait to be looked up here: then what can wait should.
 func (n *node) behind() bool { return n.match != nil && n.match.crew.Behind() }
 
-// live says why the process cannot go on. A broker elsewhere is no reason: who restarts what does not live would restart all
-// workers while it is away, and each would read its windows back.
+// live says why the process cannot go on. Where others keep the topics no new start helps while they are away: the window is
+// in memory, and would have to be read back.
 func (n *node) live(context.Context) error {
 	if n.cfg.onBroker() {
-		return nil
+		return n.broker.Lost()
 	}
 	return n.broker.Check()
+}
+
+// ErrTopicsChanged ends a Server whose topics have become others: they were deleted, made anew, or have lost records. Another
+// Server compares what is stored with what they hold, and goes on from there.
+var ErrTopicsChanged = errors.New("the topics are others than they were")
+
+// watchTopics ends the service when a topic is another one than it was.
+func (n *node) watchTopics(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_ = every(ctx, time.Second, func(context.Context) { // nil
+		if err := n.broker.Lost(); err != nil {
+			cancel(fmt.Errorf("%w: %w", ErrTopicsChanged, err))
+		}
+	})
+	if err := context.Cause(ctx); errors.Is(err, ErrTopicsChanged) {
+		return err
+	}
+	return nil
 }
 
 // isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.

@@ -82,6 +82,21 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// Run makes a server and runs it, and another one whenever the topics have become others (ErrTopicsChanged), until ctx ends.
+func Run(ctx context.Context, cfg Config) error {
+	for {
+		s, err := New(cfg)
+		if err != nil {
+			return err
+		}
+		err = s.Run(ctx)
+		if !errors.Is(err, ErrTopicsChanged) || ctx.Err() != nil {
+			return err
+		}
+		s.log.Error("starting again", "error", err)
+	}
+}
+
 // AddSource adds a source of posts to those of the configuration, before Run. Its batches are tried again until they are
 // durable. It is closed, if it can be, when it has ended.
 func (s *Server) AddSource(name string, src ingest.Source) {
@@ -238,7 +253,7 @@ func (s *Server) parts() []func(context.Context) error {
 	n := s.node
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchLetters, n.health.run,
+		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchTopics, n.watchLetters, n.health.run,
 	}
 	if n.owners != nil {
 		parts = append(parts, n.owners.run, n.followDeletions)

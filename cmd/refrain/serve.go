@@ -130,11 +130,7 @@ func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
 		t.Logger.Warn("REFRAIN_DATA is where the tests find their posts: the data directory is --data or REFRAIN_DATA_DIR",
 			"ignored", dir)
 	}
-	s, err := server.New(cfg)
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
+	return server.Run(ctx, cfg)
 }
 
 // telemetry is how the service speaks: on stderr.

@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -24,10 +26,10 @@ type Server struct {
 }
 
 // StartKafka starts a broker like the shared one. It takes three seconds and 400 MB. Like the other two it skips
-// the test on a machine where deploy/dev/install has not been.
-func StartKafka(tb testing.TB) *Server {
+// the test on a machine where deploy/dev/install has not been. env are variables of deploy/dev/kafka: KAFKA_PROPERTIES=...
+func StartKafka(tb testing.TB, env ...string) *Server {
 	tb.Helper()
-	return start(tb, "kafka")
+	return start(tb, "kafka", env...)
 }
 
 // StartRedis starts a Redis, with more settings: "--appendonly", "no".
@@ -36,10 +38,10 @@ func StartRedis(tb testing.TB, args ...string) *Server {
 	return start(tb, "redis", "REDIS_ARGS="+strings.Join(args, " "))
 }
 
-// StartNATS starts a NATS server with JetStream.
-func StartNATS(tb testing.TB) *Server {
+// StartNATS starts a NATS server with JetStream. env are variables of deploy/dev/nats: NATS_CONFIG=...
+func StartNATS(tb testing.TB, env ...string) *Server {
 	tb.Helper()
-	return start(tb, "nats")
+	return start(tb, "nats", env...)
 }
 
 // notInstalled is the exit status of a script whose server is not on the machine.
@@ -66,6 +68,33 @@ func start(tb testing.TB, name string, env ...string) *Server {
 
 // Addr returns where the server is, or was and will be: HOST:PORT; of NATS a URL.
 func (s *Server) Addr() string { return s.addr }
+
+// Dir is where the server has its data, of Kafka in data and of NATS in jetstream, and its files.
+func (s *Server) Dir() string { return s.dir }
+
+// SetEnv replaces the variables that the server is started with the next time.
+func (s *Server) SetEnv(env ...string) { s.env = env }
+
+// Pause stops the server where it is: connections stay and nothing is answered, until Continue.
+func (s *Server) Pause() { s.tb.Helper(); s.signal(syscall.SIGSTOP) }
+
+// Continue lets a paused server go on.
+func (s *Server) Continue() { s.tb.Helper(); s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.tb.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dir, filepath.Base(s.script)+".pid"))
+	pid := 0
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
+	}
+	if err == nil {
+		err = syscall.Kill(pid, sig)
+	}
+	if err != nil {
+		s.tb.Error(err)
+	}
+}
 
 // Stop ends the server in good order.
 func (s *Server) Stop() { s.must("stop") }

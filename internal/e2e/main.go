@@ -61,9 +61,5 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), "test"
-	s, err := server.New(cfg)
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
+	return server.Run(ctx, cfg)
 }

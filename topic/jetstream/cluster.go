@@ -109,9 +109,9 @@ func (c *Cluster) checkAccount(ctx context.Context) error {
 // of partitions or another fixed setting, a *SettingError that somebody has given its stream a setting that it cannot
 // work with. The stream of one that exists keeps more than cfg says where it does: longer, more bytes, more replicas.
 func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	w := newWatched(cfg.Name)
-	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg) }
-	t, err := openTopic(ctx, c.js, cfg, health{check: func() error { return nil }, ended: w.ended, why: w.why}, ensure)
+	w := newWatched(cfg.Name, c.cfg.Logger)
+	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
+	t, err := openTopic(ctx, c.js, cfg, health{check: w.refusal, ended: w.ended, why: w.why}, ensure)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,8 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("open store %q: a name is letters, digits, - and _", name)
 	}
-	err := c.ensureStore(ctx, name)
+	w := newWatched(bucketPrefix+name, c.cfg.Logger)
+	err := c.ensureStore(ctx, name, w)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
@@ -133,7 +134,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
-	c.watch.add(newWatched(bucketPrefix + name))
+	c.watch.add(w)
 	return &Store{kv: kv}, nil
 }
 
@@ -155,6 +156,14 @@ func (c *Cluster) check() error {
 		return c.watch.disconnected()
 	}
 	return errors.Join(c.checkServer(), c.watch.problems())
+}
+
+// Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
+func (c *Cluster) Lost() error {
+	if err := c.watch.lost(); err != nil {
+		return fmt.Errorf("nats %s: %w", c.cfg.Conn.String(), err)
+	}
+	return nil
 }
 
 // Close ends the connection. Readers are to be closed before; one that is not ends with an error. Closing twice does

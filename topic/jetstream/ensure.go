@@ -29,7 +29,7 @@ func (e *SettingError) Error() string {
 // defaultReplicas outlive any one server, and agree without it.
 const defaultReplicas = 3
 
-func (c *Cluster) ensureTopic(ctx context.Context, cfg TopicConfig) (lineage, error) {
+func (c *Cluster) ensureTopic(ctx context.Context, cfg TopicConfig, w *watched) (lineage, error) {
 	config, err := c.ensure(ctx, cfg.stream(lineage{newIncarnation(1)}), func(have *js.StreamConfig) error {
 		if _, ours := have.Metadata[metadataPrefix+"partitions"]; !ours {
 			return fmt.Errorf("there is a stream %s that is not of Refrain: give the topics another name (topics.name), "+
@@ -40,11 +40,12 @@ func (c *Cluster) ensureTopic(ctx context.Context, cfg TopicConfig) (lineage, er
 	if err != nil {
 		return nil, err
 	}
+	w.opened = config
 	return parseLineage(config.Metadata[metadataLineage])
 }
 
-func (c *Cluster) ensureStore(ctx context.Context, name string) error {
-	_, err := c.ensure(ctx, js.StreamConfig{
+func (c *Cluster) ensureStore(ctx context.Context, name string, w *watched) (err error) {
+	w.opened, err = c.ensure(ctx, js.StreamConfig{
 		Name: bucketPrefix + name, Subjects: []string{"$KV." + name + ".>"}, Storage: js.FileStorage,
 		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxMsgSize: -1, MaxConsumers: -1,
 		Discard: js.DiscardNew, AllowRollup: true, DenyDelete: true,
@@ -82,7 +83,21 @@ func (c *Cluster) ensureOnce(ctx context.Context, want js.StreamConfig, accept f
 	if err := errors.Join(c.refusals(&have, &want)...); err != nil {
 		return nil, err
 	}
-	return c.update(ctx, have, &want)
+	c.logKept(&have, &want)
+	return c.raise(ctx, have, &want, c.cfg.Replicas)
+}
+
+// recheck looks at the settings of a stream that is open: somebody may have changed them. What only keeps more is changed
+// back, with the replicas that it had.
+func (c *Cluster) recheck(ctx context.Context, opened, have *js.StreamConfig) error {
+	err := errors.Join(c.refusals(have, opened)...)
+	if err == nil {
+		_, err = c.raise(ctx, *have, opened, opened.Replicas)
+	}
+	if err != nil {
+		return fmt.Errorf("settings were changed, so that nothing is appended: %w", err)
+	}
+	return nil
 }
 
 func (c *Cluster) create(ctx context.Context, want js.StreamConfig) (*js.StreamConfig, error) {
@@ -165,8 +180,9 @@ func limit(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// update makes a stream keep more. What it keeps beyond what is wanted it goes on keeping: another process may be told to.
-func (c *Cluster) update(ctx context.Context, have js.StreamConfig, want *js.StreamConfig) (*js.StreamConfig, error) {
+// raise makes a stream keep more, and have so many replicas at least. What it keeps beyond what is wanted it goes on keeping:
+// another process may be told to.
+func (c *Cluster) raise(ctx context.Context, have js.StreamConfig, want *js.StreamConfig, replicas int) (*js.StreamConfig, error) {
 	var changed []any
 	if longer(have.MaxAge, want.MaxAge) {
 		changed = append(changed, "maxAge", want.MaxAge)
@@ -176,21 +192,20 @@ func (c *Cluster) update(ctx context.Context, have js.StreamConfig, want *js.Str
 		changed = append(changed, "maxBytes", want.MaxBytes)
 		have.MaxBytes = want.MaxBytes
 	}
-	if have.Replicas < want.Replicas && c.cfg.Replicas > 0 {
-		changed = append(changed, "replicas", want.Replicas)
-		have.Replicas = want.Replicas
+	if have.Replicas < replicas {
+		changed = append(changed, "replicas", replicas)
+		have.Replicas = replicas
 	}
 	if have.AllowDirect {
 		changed = append(changed, "allowDirect", false)
 		have.AllowDirect = false
 	}
-	c.logKept(&have, want)
 	if len(changed) == 0 {
 		return &have, nil
 	}
 	stream, err := c.js.UpdateStream(ctx, have)
 	if err != nil {
-		return nil, explainAPI(err, have.Name)
+		return nil, fmt.Errorf("change %v of stream %s: %w", changed, have.Name, explainAPI(err, have.Name))
 	}
 	c.cfg.Logger.Info("a stream is changed", append([]any{"stream", have.Name}, changed...)...)
 	return &stream.CachedInfo().Config, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +22,8 @@ import (
 // last the time before still is what it was: the server's time of a message, to the nanosecond, tells it from any other.
 //
 // When it is not, the stream's metadata get a new incarnation that begins behind the newest message that is still the
-// same; readers of this process end with topic.ErrBeyondEnd, and Check says to start the process again: it will then
-// compare what it has stored with the incarnations, as after a power cut of its own.
+// same; readers of this process end with topic.ErrBeyondEnd, and Lost says why: the process starts again, and compares
+// what it has stored with the incarnations, as after a power cut of its own.
 
 const (
 	watchInterval = 2 * time.Second
@@ -44,15 +45,19 @@ type watch struct {
 	connected time.Time // when it was last seen
 }
 
-// watched is what is known of a stream. Its topic, marks and short are those of the look.
+// watched is what is known of a stream. Its topic, marks, short and gone are those of the look.
 type watched struct {
-	name  string
-	topic *Topic // nil for a store
-	marks []mark // where the stream ended, oldest first
-	short int    // how often in a row it ended before its last mark
+	name   string
+	log    *slog.Logger
+	opened *js.StreamConfig // as it was when it was opened
+	topic  *Topic           // nil for a store
+	gone   time.Time        // since when it does not exist; zero: it does
+	marks  []mark           // where the stream ended, oldest first
+	short  int              // how often in a row it ended before its last mark
 
 	mu      sync.Mutex
 	problem error // of the last look
+	unsafe  error // its settings are such that records could get lost
 	lost    error // for ever
 
 	ended chan struct{} // closed with lost
@@ -64,7 +69,9 @@ type mark struct {
 	time time.Time
 }
 
-func newWatched(name string) *watched { return &watched{name: name, ended: make(chan struct{})} }
+func newWatched(name string, log *slog.Logger) *watched {
+	return &watched{name: name, log: log, ended: make(chan struct{})}
+}
 
 // why is what has become of the stream, nil while it is what it was.
 func (x *watched) why() error {
@@ -121,6 +128,18 @@ func (w *watch) problems() error {
 	return errors.Join(errs...)
 }
 
+// lost is why the first stream that is another one than it was is that; nil: all are what they were.
+func (w *watch) lost() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.streams {
+		if err := x.why(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
 	for again := time.NewTicker(watchInterval); ; {
@@ -163,14 +182,48 @@ func (w *watch) lookAt(ctx context.Context, x *watched) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	if err == nil {
-		err = errors.Join(checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream))
-	} else if err = explainAPI(err, x.name); !errors.Is(err, js.ErrStreamNotFound) {
-		err = fmt.Errorf("stream %s does not answer, it may have no leader: %w", x.name, err)
-	} else {
-		err = fmt.Errorf("stream %s has been deleted: start this process again, which makes it anew", x.name)
+	switch {
+	case err == nil:
+		x.gone = time.Time{}
+		config := stream.CachedInfo().Config
+		x.setUnsafe(w.cluster.recheck(ctx, x.opened, &config))
+		err = errors.Join(x.refusal(), checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream))
+	case errors.Is(err, js.ErrStreamNotFound):
+		err = x.missing()
+	default:
+		err = fmt.Errorf("stream %s does not answer, it may have no leader: start the servers that are down: %w", x.name,
+			explainAPI(err, x.name))
 	}
 	w.note(x, err)
+}
+
+// goneAfter is how long a stream may not exist until it counts as deleted: servers that have just started may not have heard
+// of all.
+const goneAfter = 10 * time.Second
+
+// missing is called when there is no such stream.
+func (x *watched) missing() error {
+	if x.gone.IsZero() {
+		x.gone = time.Now()
+	}
+	if time.Since(x.gone) >= goneAfter {
+		x.end(fmt.Errorf("stream %s has been deleted with all that it held: starting again, which makes it anew", x.name))
+	}
+	return fmt.Errorf("stream %s is gone: somebody has deleted it, or the servers have lost it; it is made anew in a moment, empty: "+
+		"to restore it, stop all processes first", x.name)
+}
+
+// refusal says why nothing may be appended.
+func (x *watched) refusal() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.unsafe
+}
+
+func (x *watched) setUnsafe(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unsafe = err
 }
 
 // note logs what has changed.
@@ -214,7 +267,7 @@ func (x *watched) compare(ctx context.Context, stream js.Stream) error {
 	info := stream.CachedInfo()
 	l, err := parseLineage(info.Config.Metadata[metadataLineage])
 	if err != nil || !l.continues(x.topic.lineage) {
-		x.end(fmt.Errorf("stream %s has been deleted and made anew: start this process again", x.name))
+		x.end(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
 		return nil
 	}
 	state := &info.State
@@ -282,8 +335,8 @@ func (x *watched) cut(ctx context.Context, stream js.Stream, l lineage) error {
 			return fmt.Errorf("begin incarnation: %w", err)
 		}
 	}
-	x.end(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: start this process again, it then does again "+
-		"what it has done with them", x.name, kept+1))
+	x.end(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: starting again, to do again what was done "+
+		"with them", x.name, kept+1))
 	return nil
 }
 
@@ -293,7 +346,7 @@ func (x *watched) end(why error) {
 	defer x.mu.Unlock()
 	if x.lost == nil {
 		x.lost = fmt.Errorf("%w: %w", topic.ErrBeyondEnd, why)
-		x.topic.cfg.Logger.Error("a topic is another one than it was", "error", why)
+		x.log.Error("a topic is another one than it was", "error", why)
 		close(x.ended)
 	}
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 			return fmt.Errorf("record %d: %w: %d bytes, it may have %d", i, topic.ErrTooLarge, n, t.cfg.MaxRecord)
 		}
 	}
-	if err := ctx.Err(); err != nil || len(records) == 0 {
+	if err := cmp.Or(ctx.Err(), t.link.refusal()); err != nil || len(records) == 0 {
 		return err
 	}
 	w := work{}
@@ -119,16 +120,18 @@ func (l *link) write(ctx context.Context, w work, room weighted) (*acknowledged,
 	rest := w.clone()
 	for {
 		err := l.attempt(ctx, rest, room, out)
-		l.cluster.health.note(l.topic, "append", err)
 		if err == nil {
+			l.note("append", nil)
 			return out, nil
 		}
+		explained := l.explainAppend(ctx, err)
+		l.note("append", explained)
 		if !refused(err) {
-			return nil, l.explainAppend(ctx, err)
+			return nil, explained
 		}
 		l.refresh(err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
-			return nil, fmt.Errorf("%w; last: %w", context.Cause(ctx), l.explainAppend(ctx, err))
+			return nil, fmt.Errorf("%w; last: %w", context.Cause(ctx), explained)
 		}
 	}
 }

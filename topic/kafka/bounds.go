@@ -74,12 +74,14 @@ func (l *link) offsets(ctx context.Context, which int64, partitions int) ([]int6
 	defer cancel()
 	for pauses := retry.Quick(); ; {
 		out, err := l.offsetsOnce(ctx, which, partitions)
-		l.cluster.health.note(l.topic, "list offsets", err)
-		switch {
-		case err == nil:
+		if err == nil {
+			l.note("list offsets", nil)
 			return out, nil
-		case !moved(err):
-			return nil, l.denied("Describe", err)
+		}
+		explained := l.denied("Describe", err)
+		l.note("list offsets", explained)
+		if !moved(err) {
+			return nil, explained
 		}
 		l.refresh(err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
@@ -93,11 +95,11 @@ func (l *link) offsetsOnce(ctx context.Context, which int64, partitions int) ([]
 	if err != nil {
 		return nil, err
 	}
-	if len(leaders) != partitions {
+	if len(leaders) < partitions {
 		return nil, fmt.Errorf("topic %s has %d partitions, and had %d when it was opened", l.topic, len(leaders), partitions)
 	}
 	byLeader := map[int32][]listoffsets.RequestPartition{}
-	for p, leader := range leaders {
+	for p, leader := range leaders[:partitions] { // more were added by somebody
 		if leader < 0 {
 			return nil, fmt.Errorf("partition %d: %w", p, kafka.LeaderNotAvailable)
 		}

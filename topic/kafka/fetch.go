@@ -88,10 +88,12 @@ func (l *link) fetchNow(ctx context.Context, partition int, at int64) (*fetched,
 	if err == nil {
 		err = all[0].err
 	}
-	l.cluster.health.note(l.topic, "fetch", err)
 	if err != nil {
-		return nil, fmt.Errorf("fetch from topic %s: %w", l.topic, l.explainFetch(err))
+		err = l.explainFetch(err)
+		l.note("fetch", err)
+		return nil, fmt.Errorf("fetch from topic %s: %w", l.topic, err)
 	}
+	l.note("fetch", nil)
 	return &all[0], nil
 }
 

@@ -100,7 +100,7 @@ func checkGroupTopic(ctx context.Context, cfg GroupConfig) error {
 	if err != nil {
 		return err
 	}
-	if n := len(found[0].Partitions); n != cfg.Parts {
+	if n := len(found[0].Partitions); n < cfg.Parts { // more were added by somebody
 		return fmt.Errorf("topic %s has %d partitions, and this process was told %d: all that share it must be configured alike",
 			cfg.Topic, n, cfg.Parts)
 	}

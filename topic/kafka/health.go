@@ -1,9 +1,12 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,11 +33,12 @@ type health struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	answered time.Time         // when a broker answered last
-	failure  error             // why none has since
-	topics   map[string]error  // by topic: what is wrong with it
-	notes    map[noteKey]noted // how requests failed last
-	skew     time.Duration     // our clock less the brokers'
+	answered time.Time            // when a broker answered last
+	failure  error                // why none has since
+	topics   map[string]error     // by topic: what is wrong with it
+	gone     map[string]time.Time // by topic: since when it does not exist
+	notes    map[noteKey]noted    // how requests failed last
+	skew     time.Duration        // our clock less the brokers'
 	measured bool
 
 	cancel context.CancelFunc
@@ -49,23 +53,26 @@ type noted struct {
 }
 
 func newHealth(now func() time.Time) *health {
-	return &health{now: now, answered: now(), topics: map[string]error{}, notes: map[noteKey]noted{}}
+	return &health{now: now, answered: now(), topics: map[string]error{}, notes: map[noteKey]noted{},
+		gone: map[string]time.Time{}}
 }
 
-// watch asks every now and then, until stop.
-func (h *health) watch(l *link, topics func() []string) {
+// watch asks every now and then, until stop, how the topics are, and has their settings compared.
+func (h *health) watch(l *link, topics func() []*link, recheck func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel, h.done = cancel, make(chan struct{})
 	go func() {
 		defer close(h.done)
-		tick := time.NewTicker(watchEvery)
-		defer tick.Stop()
-		for {
+		looks, rechecks := time.NewTicker(watchEvery), time.NewTicker(recheckEvery)
+		defer looks.Stop()
+		defer rechecks.Stop()
+		for ctx.Err() == nil {
 			h.look(ctx, l, topics())
 			select {
-			case <-tick.C:
+			case <-looks.C:
+			case <-rechecks.C:
+				recheck(ctx)
 			case <-ctx.Done():
-				return
 			}
 		}
 	}()
@@ -78,33 +85,68 @@ func (h *health) stop() {
 	}
 }
 
-func (h *health) look(ctx context.Context, l *link, topics []string) {
+func (h *health) look(ctx context.Context, l *link, topics []*link) {
 	ctx, cancel := context.WithTimeout(ctx, unreachableAfter)
 	defer cancel()
-	m, err := l.metadata(ctx, topics...)
+	byName, names := map[string]*link{}, []string{}
+	for _, t := range topics {
+		byName[t.topic], names = t, append(names, t.topic)
+	}
+	m, err := l.metadata(ctx, names...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
+		for _, t := range topics {
+			t.interruptions.Add(1)
+		}
 		h.failure = err
 		return
 	}
 	h.answered, h.failure = h.now(), nil
 	clear(h.topics)
 	for i := range m.Topics {
-		if err := l.wrong(&m.Topics[i]); err != nil {
-			h.topics[m.Topics[i].Name] = err
+		t := &m.Topics[i]
+		if one := byName[t.Name]; one != nil {
+			if err := one.wrong(t); err != nil {
+				h.topics[t.Name] = err
+			}
+			h.watchGone(one, kafka.Error(t.ErrorCode))
 		}
 	}
 }
 
-// wrong reports what a broker says is wrong with a topic.
+// goneAfter is how long a topic may not exist until it counts as deleted: a broker that has just started may not have heard
+// of all topics.
+const goneAfter = 10 * time.Second
+
+// watchGone notes since when a topic does not exist, and in the end that it is deleted.
+func (h *health) watchGone(l *link, code kafka.Error) {
+	if code != kafka.UnknownTopicOrPartition {
+		delete(h.gone, l.topic)
+		return
+	}
+	l.interruptions.Add(1)
+	since, known := h.gone[l.topic]
+	if !known {
+		h.gone[l.topic] = h.now()
+	} else if h.now().Sub(since) >= goneAfter {
+		l.lose(fmt.Errorf("%w: topic %s has been deleted with all that it held: starting again, which makes it anew",
+			topic.ErrBeyondEnd, l.topic))
+	}
+}
+
+// wrong reports what a broker says is wrong with the topic.
 func (l *link) wrong(t *metadata.ResponseTopic) error {
 	switch code := kafka.Error(t.ErrorCode); code {
 	case 0:
 	case kafka.UnknownTopicOrPartition:
-		return fmt.Errorf("topic %s is gone: somebody has deleted it, or has taken the right to see it away", t.Name)
+		return fmt.Errorf("topic %s is gone: somebody has deleted it, or the brokers have lost it; it is made anew in a moment, "+
+			"empty: to restore it, stop all processes first", t.Name)
 	default:
-		return fmt.Errorf("topic %s: %w", t.Name, l.explain(code))
+		return fmt.Errorf("topic %s: %w", t.Name, l.denied("Describe", code))
+	}
+	if s := l.wants(); s != nil && len(t.Partitions) < s.partitions {
+		return fmt.Errorf("topic %s has %d partitions, and had %d: somebody has made it anew", t.Name, len(t.Partitions), s.partitions)
 	}
 	var leaderless, few []int32
 	for _, p := range t.Partitions {
@@ -125,7 +167,7 @@ func (l *link) wrong(t *metadata.ResponseTopic) error {
 	return nil
 }
 
-// note remembers how a request ended.
+// note remembers how a request ended. An error says what to do already.
 func (h *health) note(name, operation string, err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, topic.ErrClosed) {
 		return
@@ -167,16 +209,19 @@ func (h *health) measure(sent, stamped, acknowledged time.Time) {
 	}
 }
 
-func (h *health) check(delta time.Duration) error {
+func (h *health) check(delta time.Duration, topics []*link) error {
+	var errs []error
+	for _, l := range topics {
+		errs = append(errs, cmp.Or(l.whyLost(), l.refusal()))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
 	if h.failure != nil && now.Sub(h.answered) > unreachableAfter {
 		return fmt.Errorf("kafka: no broker has answered since %s: %w", h.answered.UTC().Format(time.RFC3339), h.failure)
 	}
-	var errs []error
-	for _, err := range h.topics {
-		errs = append(errs, err)
+	for _, name := range slices.Sorted(maps.Keys(h.topics)) {
+		errs = append(errs, h.topics[name])
 	}
 	for key, n := range h.notes {
 		if lasting(n.err) && now.Sub(n.at) < noteAge && h.topics[key.topic] == nil {
@@ -186,8 +231,8 @@ func (h *health) check(delta time.Duration) error {
 	if h.skew.Abs() > delta {
 		errs = append(errs, fmt.Errorf("our clock is %v from the brokers': set it right", h.skew))
 	}
-	if len(errs) == 0 {
-		return nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("kafka: %w", err)
 	}
-	return fmt.Errorf("kafka: %w", errors.Join(errs...))
+	return nil
 }

@@ -93,7 +93,7 @@ func (c *Cluster) open(ctx context.Context) error {
 		return err
 	}
 	l.opened.Store(true)
-	c.health.watch(l, c.openTopics)
+	c.health.watch(l, c.openTopics, c.recheck)
 	return nil
 }
 
@@ -126,7 +126,17 @@ func (c *Cluster) Name() string { return c.cfg.Name }
 
 // Check reports what is wrong right now: no broker that answers, a partition without a leader or with too few replicas, a
 // right that is missing, a clock that differs from the brokers'. It asks nobody, so it may be called every second.
-func (c *Cluster) Check() error { return c.health.check(c.cfg.Delta) }
+func (c *Cluster) Check() error { return c.health.check(c.cfg.Delta, c.openTopics()) }
+
+// Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
+func (c *Cluster) Lost() error {
+	for _, l := range c.openTopics() {
+		if err := l.whyLost(); err != nil {
+			return fmt.Errorf("kafka: %w", err)
+		}
+	}
+	return nil
+}
 
 // Close ends all that is open on the cluster.
 func (c *Cluster) Close() error {
@@ -141,17 +151,16 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// openTopics are the names of the topics that are open.
-func (c *Cluster) openTopics() []string {
+// openTopics are the connections of the topics that are open.
+func (c *Cluster) openTopics() (open []*link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var names []string
 	for _, l := range c.links {
 		if l.opened.Load() {
-			names = append(names, l.topic)
+			open = append(open, l)
 		}
 	}
-	return names
+	return open
 }
 
 // link makes the connections for one topic.

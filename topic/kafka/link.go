@@ -33,16 +33,24 @@ type link struct {
 	client    *kafka.Client
 	ctx       context.Context // ends with close
 	cancel    context.CancelFunc
-	opened    atomic.Bool // the topic exists, and is watched
+	opened    atomic.Bool   // the topic exists, and is watched
+	ended     chan struct{} // closed when the topic is another one than it was
+
+	// interruptions counts what a loss of records may hide behind: requests that failed, brokers that did not answer.
+	interruptions atomic.Int64
 
 	mu        sync.Mutex
+	spec      *spec // as it is to be; nil: it is not open
+	unsafe    error // its settings are such that records could get lost
+	lost      error // why ended is closed
 	refreshed time.Time
 }
 
 func newLink(c *Cluster, name string) *link {
 	t := c.cfg.Conn.Transport(name)
 	t.MetadataTTL = metadataTTL
-	l := &link{cluster: c, topic: name, addr: c.cfg.Conn.Addr(), transport: t, client: c.cfg.Conn.Client(t)}
+	l := &link{cluster: c, topic: name, addr: c.cfg.Conn.Addr(), transport: t, client: c.cfg.Conn.Client(t),
+		ended: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -160,6 +168,14 @@ func (r *offsetsRequest) Broker(cluster protocol.Cluster) (protocol.Broker, erro
 		return protocol.Broker{}, kafka.LeaderNotAvailable
 	}
 	return b, nil
+}
+
+// note remembers how a request ended, for Check.
+func (l *link) note(operation string, err error) {
+	if err != nil {
+		l.interruptions.Add(1)
+	}
+	l.cluster.health.note(l.topic, operation, err)
 }
 
 func (l *link) explain(err error) error { return l.cluster.cfg.Conn.Explain(err) }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (r *reader) supervise() {
 	without := &brokerIO{pauses: retry.Quick()} // while no broker says who leads
 	for {
 		leaders, err := r.topic.link.leaders(r.ctx)
-		if r.ctx.Err() != nil {
+		if r.ctx.Err() != nil || r.topic.link.whyLost() != nil {
 			return
 		}
 		if err == nil {
@@ -76,7 +77,7 @@ func (r *reader) loop(id int32, broker *brokerIO) {
 		}
 		err := r.turnOf(broker, parts)
 		r.unclaim(parts)
-		if r.ctx.Err() != nil {
+		if r.ctx.Err() != nil || r.topic.link.whyLost() != nil {
 			return
 		}
 		r.observe(broker, err)
@@ -122,6 +123,9 @@ func (r *reader) advance(p int, next int64) {
 
 // turnOf makes one request, and hands on what it brings.
 func (r *reader) turnOf(broker *brokerIO, parts []from) error {
+	if err := cmp.Or(r.assure(r.ctx, parts), r.topic.link.whyLost()); err != nil {
+		return err
+	}
 	wait, minBytes := quietWait, 1
 	if broker.busy {
 		wait, minBytes = busyWait, busyBytes
@@ -161,10 +165,11 @@ func (r *reader) handOn(f *fetched, at int64) error {
 		i.records = append(i.records, *f.records[n].decoded())
 		i.size += int64(f.records[n].size())
 	}
-	if len(i.records) > 0 {
+	if n := len(f.records); n > 0 {
 		if err := r.put(i); err != nil {
 			return err
 		}
+		r.note(f.partition, &f.records[n-1])
 	}
 	r.advance(f.partition, f.next)
 	return nil
@@ -186,9 +191,7 @@ func (r *reader) outOfRange(p int, at int64) error {
 		}
 		r.advance(p, start[p])
 	case at > end[p]:
-		r.advance(p, -1)
-		return r.put(item{lost: true, err: fmt.Errorf("the brokers have lost records of topic %s that were acknowledged: %w",
-			r.topic.cfg.Name, beyondEnd(p, at, end[p]))})
+		return r.lose(r.ctx, beyondEnd(p, at, end[p]))
 	default: // a new leader that does not know yet how far the log goes
 		return fmt.Errorf("partition %d at %d: %w", p, at, kafka.OffsetNotAvailable)
 	}
@@ -198,8 +201,11 @@ func (r *reader) outOfRange(p int, at int64) error {
 // observe logs when reading begins to fail and when it goes on, and lets Fetch say so when it takes long.
 func (r *reader) observe(broker *brokerIO, err error) {
 	t, now := r.topic, time.Now()
-	t.link.cluster.health.note(t.cfg.Name, "fetch", err)
 	t.link.refresh(err)
+	if err != nil {
+		err = t.link.explainFetch(err)
+	}
+	t.link.note("fetch", err)
 	switch {
 	case err == nil:
 		if broker.warned {
@@ -211,13 +217,13 @@ func (r *reader) observe(broker *brokerIO, err error) {
 		broker.since = now
 	case !broker.warned && now.Sub(broker.since) > time.Second: // a leader may move without a word
 		broker.warned = true
-		t.cfg.Logger.Warn("kafka: reading is interrupted", "topic", t.cfg.Name, "error", t.link.explainFetch(err))
+		t.cfg.Logger.Warn("kafka: reading is interrupted", "topic", t.cfg.Name, "error", err)
 	case now.Sub(broker.since) > retryTimeout:
 		broker.since = now
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 		defer cancel()
 		select {
-		case r.queue <- item{err: fmt.Errorf("read topic %s: %w", t.cfg.Name, t.link.explainFetch(err))}:
+		case r.queue <- item{err: fmt.Errorf("read topic %s: %w", t.cfg.Name, err)}:
 		case <-ctx.Done():
 		}
 	}

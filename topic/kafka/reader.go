@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,11 +40,11 @@ type reader struct {
 	room  int64               // most of them
 
 	held error // Fetch's: an error that came behind records
-	lost error // Fetch's: records are lost, so the reader does not go on
 
 	mu      sync.Mutex
 	next    []int64             // per partition; -1: not read
 	claimed []bool              // per partition: a loop reads it
+	marks   []marks             // per partition: of whose loop has claimed it
 	running map[int32]*brokerIO // by broker
 	turn    int                 // of the partition that is asked for first
 }
@@ -55,7 +56,6 @@ type item struct {
 	records []topic.Record
 	size    int64
 	err     error
-	lost    bool // err means that the reader cannot go on
 }
 
 // Open implements topic.Topic.
@@ -69,7 +69,7 @@ func (t *Topic) OpenNarrow(ctx context.Context, from []int64) (topic.Reader, err
 }
 
 func (t *Topic) open(ctx context.Context, from []int64, ahead int64) (topic.Reader, error) {
-	if err := topic.CheckFrom(from, t.cfg.Partitions); err != nil {
+	if err := cmp.Or(topic.CheckFrom(from, t.cfg.Partitions), t.link.whyLost()); err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", t.cfg.Name, err)
 	}
 	end, err := t.ends(ctx)
@@ -84,6 +84,7 @@ func (t *Topic) open(ctx context.Context, from []int64, ahead int64) (topic.Read
 	r := &reader{
 		topic: t, queue: make(chan item, maxQueue), ahead: semaphore.NewWeighted(ahead), room: ahead,
 		next: slices.Clone(from), claimed: make([]bool, len(from)), running: map[int32]*brokerIO{},
+		marks: make([]marks, len(from)),
 	}
 	r.ctx, r.cancel = context.WithCancel(t.link.ctx)
 	r.loops.Go(r.supervise)
@@ -102,8 +103,8 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return nil, topic.ErrClosed
-	case r.lost != nil:
-		return nil, r.lost
+	case r.topic.link.whyLost() != nil:
+		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.whyLost())
 	case r.held != nil:
 		err := r.held
 		r.held = nil
@@ -112,6 +113,8 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 	select {
 	case i := <-r.queue:
 		return r.collect(i)
+	case <-r.topic.link.ended:
+		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.whyLost())
 	case <-r.ctx.Done():
 		return nil, topic.ErrClosed
 	case <-ctx.Done():
@@ -126,7 +129,7 @@ func (r *reader) collect(first item) ([]topic.Record, error) {
 		return nil, err
 	}
 	out := first.records
-	for len(out) < maxFetch && r.held == nil && r.lost == nil {
+	for len(out) < maxFetch && r.held == nil {
 		select {
 		case i := <-r.queue:
 			if r.take(i) == nil {
@@ -141,9 +144,7 @@ func (r *reader) collect(first item) ([]topic.Record, error) {
 
 func (r *reader) take(i item) error {
 	r.ahead.Release(i.size)
-	if i.lost {
-		r.lost = i.err
-	} else if i.err != nil {
+	if i.err != nil {
 		r.held = i.err
 	}
 	return i.err

@@ -124,6 +124,7 @@ type spec struct {
 	name       string
 	partitions int
 	settings   []setting
+	made       int // with how many partitions it was, as we know: more were added by somebody; 0: we do not
 }
 
 // ensure creates a topic, or checks the one that exists. fresh says that it did not when it was looked for.
@@ -149,11 +150,30 @@ func (c *Cluster) ensure(ctx context.Context, l *link, s *spec) (fresh bool, err
 	if err != nil {
 		return false, err
 	}
-	if n := len(t.Partitions); n != s.partitions {
-		return false, &topic.FixedError{Topic: s.name, Setting: "partitions", Is: strconv.Itoa(n), Want: strconv.Itoa(s.partitions)}
+	if err := c.checkPartitions(len(t.Partitions), s); err != nil {
+		return false, err
 	}
 	c.warnReplicas(t)
-	return fresh, c.checkSettings(ctx, l, s)
+	if err := c.checkSettings(ctx, l, s); err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spec = s
+	return fresh, nil
+}
+
+// checkPartitions compares their number with what it is to be. Kafka cannot take partitions away, so those that somebody has
+// added are left alone: nothing is in them.
+func (c *Cluster) checkPartitions(n int, s *spec) error {
+	if n != s.partitions && (n < s.partitions || s.made != s.partitions) {
+		return &topic.FixedError{Topic: s.name, Setting: "partitions", Is: strconv.Itoa(n), Want: strconv.Itoa(s.partitions)}
+	}
+	if n > s.partitions {
+		c.cfg.Logger.Warn("kafka: somebody has added partitions to a topic: they are left empty, since sentences stay where they are",
+			"topic", s.name, "partitions", n, "used", s.partitions)
+	}
+	return nil
 }
 
 // warnReplicas says that a topic which was made with fewer replicas than there could be now keeps them.
@@ -279,9 +299,7 @@ func (c *Cluster) checkSettings(ctx context.Context, l *link, s *spec) error {
 		return err
 	}
 	if c.adjust(ctx, l, wrong) {
-		if wrong, err = c.wrongSettings(ctx, l, s); err != nil || len(wrong) == 0 {
-			return err
-		}
+		return nil // the broker that is asked may not have heard of it yet; recheck looks again
 	}
 	e := &SettingsError{Topic: s.name}
 	var configs []string
@@ -364,9 +382,12 @@ func (c *Cluster) adjust(ctx context.Context, l *link, wrong []wrongSetting) boo
 	if err == nil && len(res.Resources) == 1 {
 		err = res.Resources[0].Error
 	}
-	for _, w := range wrong {
-		c.cfg.Logger.Info("kafka: changing a setting of a topic", "topic", l.topic, "setting", w.name, "is", w.is, "want", w.want,
-			"error", err)
+	if err != nil {
+		c.cfg.Logger.Warn("kafka: cannot change the settings of a topic", "topic", l.topic, "error", l.denied("AlterConfigs", err))
+		return false
 	}
-	return err == nil
+	for _, w := range wrong {
+		c.cfg.Logger.Info("kafka: changed a setting of a topic", "topic", l.topic, "setting", w.name, "was", w.is, "is", w.want)
+	}
+	return true
 }

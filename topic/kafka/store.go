@@ -29,6 +29,7 @@ type Store struct {
 	reading sync.Mutex // one reads
 	at      int64      // what is below it has been read
 	known   bool       // at is
+	marks   marks
 
 	mu     sync.Mutex
 	values map[string][]byte
@@ -60,7 +61,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
 	s := &Store{name: name, link: l, room: semaphore.NewWeighted(maxInFlight), logger: c.cfg.Logger, values: map[string][]byte{}}
-	if _, err = c.ensure(ctx, l, &spec{name: name, partitions: 1, settings: c.storeSettings()}); err == nil {
+	if _, err = c.ensure(ctx, l, &spec{name: name, partitions: 1, made: 1, settings: c.storeSettings()}); err == nil {
 		err = s.read(ctx)
 	}
 	if err != nil {
@@ -126,6 +127,9 @@ func (s *Store) run(r *reading) {
 
 // read reads to the end. Only the holder of reading, and OpenStore, call it.
 func (s *Store) read(ctx context.Context) error {
+	if err := s.assure(ctx); err != nil {
+		return err
+	}
 	ends, err := s.bounds(ctx)
 	if err != nil {
 		return err
@@ -137,8 +141,30 @@ func (s *Store) read(ctx context.Context) error {
 		}
 		s.put(f.records)
 		s.at = f.next
+		if n := len(f.records); n > 0 {
+			s.marks.note(&f.records[n-1], time.Now())
+		}
 	}
 	return nil
+}
+
+// assure looks whether the last record that was read is still there, if anything has failed since.
+func (s *Store) assure(ctx context.Context) error {
+	count := s.link.interruptions.Load()
+	if last := s.marks.last(); last != nil && s.marks.checked != count {
+		end, err := s.bounds(ctx)
+		if err == nil {
+			err = s.link.check(ctx, 0, last, 0, end, true)
+		}
+		if errors.Is(err, topic.ErrBeyondEnd) {
+			s.link.lose(lostRecords(s.name, err))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.marks.checked = count
+	return s.link.whyLost()
 }
 
 // bounds returns the end, and at first begins at the start. Compaction takes records, but moves no beginning.
@@ -148,8 +174,8 @@ func (s *Store) bounds(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	if ends[0] < s.at {
-		return 0, fmt.Errorf("the brokers have lost records of topic %s that were acknowledged: %w", s.name,
-			beyondEnd(0, s.at, ends[0]))
+		s.link.lose(lostRecords(s.name, beyondEnd(0, s.at, ends[0])))
+		return 0, s.link.whyLost()
 	}
 	if !s.known {
 		starts, err := s.link.offsets(ctx, kafka.FirstOffset, 1)

@@ -111,16 +111,17 @@ func (c *Cluster) openTopic(ctx context.Context, l *link, cfg TopicConfig) (*Top
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := c.ensure(ctx, l, &spec{name: cfg.Name, partitions: cfg.Partitions, settings: c.settingsOf(&cfg)})
+	s := &spec{name: cfg.Name, partitions: cfg.Partitions, settings: c.settingsOf(&cfg), made: last.Partitions}
+	fresh, err := c.ensure(ctx, l, s)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := c.registry.enter(ctx, &cfg, last, fresh)
+	entries, err := c.registry.enter(ctx, &cfg, last, fresh)
 	if err != nil {
 		return nil, err
 	}
 	t := newTopic(l, cfg)
-	t.lineage = topic.Lineage{{ID: entry.ID, From: make([]int64, cfg.Partitions)}}
+	t.lineage = lineageOf(entries, cfg.Partitions)
 	return t, nil
 }
 
@@ -139,8 +140,6 @@ func (t *Topic) Ordered() bool { return false }
 
 // Lineage implements topic.Topic. What all in-sync replicas have acknowledged, two at least, Kafka keeps as long as not all
 // of them lose their disks: so a topic has one incarnation, whose name is random and kept in NAME-topics from when the
-// topic was created through us. A topic that was deleted and created again is another one.
-//
-// If records are lost all the same, or somebody else makes the topic anew, it ends before positions that are stored
-// (topic.ErrBeyondEnd) until as much has been appended again.
+// topic was created through us. A topic that was deleted and created again is another one. If records are lost all the
+// same, a reader that had them finds out (marks), and begins another incarnation.
 func (t *Topic) Lineage() topic.Lineage { return t.lineage }
