@@ -50,16 +50,24 @@ func NewPartition(cfg Config) (*Partition, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
 	}
-	coding := cfg.coding(cfg.Model)
-	w := sigstore.New(sigstore.Config{
+	p := &Partition{cfg: cfg, scheme: schemeOf(cfg.Similarity)}
+	p.use(sigstore.New(p.windowConfig(cfg.Model)))
+	return p, nil
+}
+
+func (p *Partition) windowConfig(m *hashcodes.Model) sigstore.Config {
+	cfg, coding := &p.cfg, p.cfg.coding(m)
+	p.bounds = coding.Bounds
+	return sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
 		Model: coding.Model, Bounds: coding.Bounds, Engine: coding.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
-	})
-	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: coding.Bounds,
-		scheme: schemeOf(cfg.Similarity)}
+	}
+}
+
+func (p *Partition) use(w *sigstore.Window) {
+	p.window, p.groups, p.searcher = w, w.Groups(), w.Searcher()
 	p.publish()
-	return p, nil
 }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.
