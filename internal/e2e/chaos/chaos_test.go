@@ -68,13 +68,16 @@ func (r *run) seeds(t *testing.T, b broker, n int) {
 	}
 }
 
+// From line dense on a day has thousands of posts, many of them the same text. Each seed has others, a stride further on.
+const dense, stride = 200_000, 8_500
+
 // quiet are the posts that come when everything is over.
 const quiet = 500
 
 func (r *run) on(t *testing.T, b broker, seed uint64) *result {
 	t.Logf("seed %d", seed)
 	begin := time.Now()
-	lines := e2e.SplitLines(e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", r.posts+quiet))
+	lines := e2e.SplitLines(e2e.LinesFrom(t, "stream/ira_2012-02_2016-08.jsonl.zst", dense+int(seed)*stride, r.posts+quiet))
 	d := newDeployment(t, b, r.times)
 	m := newTormentor(d, seed)
 	front := d.addAll(2, 4)
