@@ -66,6 +66,7 @@ func (n *node) openBroker(ctx context.Context) (broker, error) {
 // embedded keeps topics in the data directory, which is locked for as long.
 type embedded struct {
 	*jetstream.Server
+	now func() time.Time
 	log *slog.Logger
 }
 
@@ -78,11 +79,11 @@ func (n *node) openEmbedded() (broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &embedded{s, n.log}, nil
+	return &embedded{s, n.now, n.log}, nil
 }
 
 func (b *embedded) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
-	t, err := b.OpenTopic(ctx, spec.jetstream(spec.name, b.log))
+	t, err := b.OpenTopic(ctx, spec.jetstream(spec.name, b.now, b.log))
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +107,10 @@ func (b *embedded) join(context.Context, string, int) (topic.Membership, error) 
 }
 
 // jetstream is what JetStream is told, here and elsewhere.
-func (s *topicSpec) jetstream(name string, log *slog.Logger) jetstream.TopicConfig {
+func (s *topicSpec) jetstream(name string, now func() time.Time, log *slog.Logger) jetstream.TopicConfig {
 	c := jetstream.DefaultTopic()
 	c.Name, c.Partitions, c.MaxAge, c.MaxBytes, c.Packed, c.Purged, c.Fixed = name, s.partitions, s.maxAge, s.maxBytes, s.packed, s.purged, s.fixed
-	c.Logger = log
+	c.Now, c.Logger = now, log
 	if s.refuses {
 		c.Discard = jetstream.DiscardNew
 	}

@@ -32,7 +32,7 @@ func (n *node) openNATSBroker(ctx context.Context) (broker, error) {
 }
 
 func (b *natsBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
-	t, err := b.OpenTopic(ctx, spec.jetstream(b.name+"-"+spec.name, b.n.log))
+	t, err := b.OpenTopic(ctx, spec.jetstream(b.name+"-"+spec.name, b.n.now, b.n.log))
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ type Config struct {
 	// GET /metrics; nil: there are none. The instruments are those of OpenTelemetry's global meter.
 	Metrics http.Handler `yaml:"-"`
 	Version string       `yaml:"-"` // of the program, for the User-Agent of webhooks
+	// Now is the clock of stamps, of watermarks and of posts without a time; nil: time.Now.
+	Now     func() time.Time `yaml:"-"`
+	Silence time.Duration    `yaml:"-"` // see shard.Config
 }
 
 // Log says what is logged, and how.
@@ -187,8 +190,8 @@ func Default() Config {
 		Ingest:  Ingest{Body: Bytes(httpsource.Default().MaxBody)},
 		Quotas:  defaultQuotas(),
 		Health:  Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},
-		DeadLetters: DeadLetters{Bytes: 64 << 20, Files: 8},
-		Lookup:      Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
+		DeadLetters: DeadLetters{Bytes: 64 << 20, Files: 8}, Silence: shard.Default().Silence,
+		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
 	}
 }
 

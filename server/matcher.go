@@ -90,6 +90,7 @@ func (m *matcher) workerConfig() shard.Config {
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
 	}
+	cfg.Silence = n.cfg.Silence
 	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
 	return cfg
 }
@@ -228,7 +229,7 @@ func (m *matcher) feedNow() feed.Time {
 		newest = max(newest, d.Newest())
 	}
 	if newest == 0 {
-		return feed.FromTime(time.Now())
+		return feed.FromTime(m.n.now())
 	}
 	return newest + 1
 }

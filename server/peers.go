@@ -28,7 +28,7 @@ func (n *node) newDirectory() *peers.Directory {
 		}
 		return &peers.Record{Worker: o.Worker, Address: o.Address, Epoch: o.Epoch, Released: o.Released, Put: o.Time}, nil
 	}
-	return &peers.Directory{Read: read, Silence: ownerSilence, Fresh: time.Second, Now: time.Now}
+	return &peers.Directory{Read: read, Silence: ownerSilence, Fresh: time.Second, Now: n.now}
 }
 
 // withPeers answers other processes for the windows of this one, and leaves the rest to h.

@@ -109,6 +109,7 @@ func cursorKey(key string) string { return "sources/" + hex.EncodeToString([]byt
 
 func (s *Server) openHTTP() (err error) {
 	cfg := httpsource.Default()
+	cfg.Now = s.now
 	h := &s.cfg.Ingest.HTTP
 	if cfg.Fields, err = parseFields("ingest.http", &h.Config); err != nil {
 		return err

@@ -128,7 +128,7 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 	got, err := Load(path, []string{
 		"REFRAIN_HTTP=127.0.0.1:9001", "REFRAIN_WINDOW_SPAN=7d", "REFRAIN_WINDOW_BUDGET=64MB", "REFRAIN_WINDOW_TEXTS=false",
 		"REFRAIN_INGEST_BLUESKY_ENABLED=true", "REFRAIN_NAME=a=b", "REFRAIN_TOPICS_PARTITIONS=8", "REFRAIN_DATA=/elsewhere",
-		"REFRAIN_DEV=/cache", "REFRAIN_TEST_KAFKA=127.0.0.1:9092",
+		"REFRAIN_DEV=/cache", "REFRAIN_BEFORE=refrain", "REFRAIN_PROGRESS=/progress", "REFRAIN_TEST_KAFKA=127.0.0.1:9092",
 	})
 	if err != nil {
 		t.Fatal(err)

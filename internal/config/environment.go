@@ -16,7 +16,8 @@ const envPrefix = "REFRAIN_"
 
 // ignored are variables with our prefix that are no configuration: what clients, the tests and deploy/dev read.
 func ignored(name string) bool {
-	return name == "REFRAIN_TOKEN" || name == "REFRAIN_DATA" || name == "REFRAIN_DEV" ||
+	return name == "REFRAIN_TOKEN" || name == "REFRAIN_DATA" || name == "REFRAIN_DEV" || name == "REFRAIN_BEFORE" ||
+		name == "REFRAIN_PROGRESS" ||
 		strings.HasPrefix(name, "REFRAIN_TEST_")
 }
 

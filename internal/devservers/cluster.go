@@ -1,10 +1,43 @@
 package devservers
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 )
+
+// StartKafka3Behind starts three brokers that clients reach at the addresses given, where the test passes on what it hears to
+// Behind.
+func StartKafka3Behind(tb testing.TB, advertised []string) *Cluster {
+	tb.Helper()
+	return &Cluster{start(tb, "kafka3", "ADVERTISE="+strings.Join(advertised, ","))}
+}
+
+// StartNATS3Behind is the same of NATS servers.
+func StartNATS3Behind(tb testing.TB, advertised []string) *Cluster {
+	tb.Helper()
+	return &Cluster{start(tb, "nats3", "ADVERTISE="+strings.Join(advertised, ","))}
+}
+
+// Behind is where the nodes listen for what came to the addresses that they advertise, in order: HOST:PORT.
+func (c *Cluster) Behind() (addrs []string) {
+	c.server.tb.Helper()
+	for n := range 3 {
+		addr, err := os.ReadFile(filepath.Join(c.server.dir, strconv.Itoa(n+1), "kafka-behind.addr"))
+		if errors.Is(err, fs.ErrNotExist) { // NATS servers have one address
+			return strings.Split(strings.ReplaceAll(c.server.addr, "nats://", ""), ",")
+		}
+		if err != nil {
+			c.server.tb.Fatal(err)
+		}
+		addrs = append(addrs, strings.TrimSpace(string(addr)))
+	}
+	return addrs
+}
 
 // Cluster is a test's own cluster of three nodes, numbered 1, 2, 3. It is used as Server is.
 type Cluster struct{ server *Server }

@@ -30,6 +30,12 @@ func SplitLines(posts []byte) [][]byte {
 // Lines returns the first n lines of a file of the data set, or all for 0.
 func Lines(tb testing.TB, name string, n int) []byte {
 	tb.Helper()
+	return LinesFrom(tb, name, 0, n)
+}
+
+// LinesFrom is Lines from one of them on, counted from 0.
+func LinesFrom(tb testing.TB, name string, from, n int) []byte {
+	tb.Helper()
 	file, err := oracle.Open(dataset.File(tb, name))
 	if err != nil {
 		tb.Fatal(err)
@@ -37,9 +43,11 @@ func Lines(tb testing.TB, name string, n int) []byte {
 	defer file.Close()
 	var out bytes.Buffer
 	r := bufio.NewReaderSize(file, 1<<20)
-	for i := 0; n == 0 || i < n; i++ {
+	for i := 0; n == 0 || i < from+n; i++ {
 		line, err := r.ReadBytes('\n')
-		out.Write(line)
+		if i >= from {
+			out.Write(line)
+		}
 		if err == io.EOF {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"refrain/internal/config"
 	"refrain/internal/memory"
@@ -15,11 +16,19 @@ import (
 	"refrain/server"
 )
 
-// asServer makes a test binary behave as a server; configFile is what that reads.
+// asServer makes a test binary behave as a server; configFile is what that reads, the others are what no file says.
 const (
 	asServer   = "RUN_REFRAIN_SERVER"
 	configFile = "RUN_REFRAIN_CONFIG"
+	ahead      = "RUN_REFRAIN_AHEAD"
+	silence    = "RUN_REFRAIN_SILENCE"
 )
+
+// WithClock is the setting of a server whose clock is ahead of everybody's, or behind.
+func WithClock(by time.Duration) string { return ahead + "=" + by.String() }
+
+// WithSilence is the setting of a server for which a writer counts as dead that has been silent for so long.
+func WithSilence(d time.Duration) string { return silence + "=" + d.String() }
 
 // WithConfig is the setting that names a configuration file.
 func WithConfig(path string) string { return configFile + "=" + path }
@@ -60,6 +69,26 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := setHidden(&cfg); err != nil {
+		return err
+	}
 	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), "test"
 	return server.Run(ctx, cfg)
+}
+
+func setHidden(cfg *server.Config) error {
+	if s := os.Getenv(ahead); s != "" {
+		by, err := time.ParseDuration(s)
+		if err != nil {
+			return err
+		}
+		cfg.Now = func() time.Time { return time.Now().Add(by) }
+	}
+	s := os.Getenv(silence)
+	if s == "" {
+		return nil
+	}
+	var err error
+	cfg.Silence, err = time.ParseDuration(s)
+	return err
 }

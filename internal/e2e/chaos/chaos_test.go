@@ -10,90 +10,129 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"refrain/internal/devservers"
 	"refrain/internal/e2e"
 	"refrain/internal/oracle"
 )
 
 var (
-	seed   = flag.Uint64("chaos.seed", 0, "the first seed; 0: 1")
-	runs   = flag.Int("chaos.runs", 40, "how many of each, with -full")
-	atReal = flag.Bool("chaos.real", false, "with the times of a deployment and not a fraction of them")
-	faults = flag.Int("chaos.faults", 5, "in a short run")
+	seed = flag.Uint64("chaos.seed", 1, "the first seed")
+	runs = flag.Int("chaos.runs", 40, "how many of each, with -full; a quarter as many with the times of a deployment")
 )
 
-// TestTakenApart: two splits, two workers and the rest; one after the other is killed and started again, or stands still.
+// TestTakenApart: two splits, some workers and the rest, on a broker that stays: one after the other is killed and started
+// again, stands still, comes and goes.
 func TestTakenApart(t *testing.T) {
-	t.Run("kafka", func(t *testing.T) { (&run{posts: 4000, faults: *faults}).on(t, sharedKafka(t), max(1, *seed)) })
-	t.Run("nats", func(t *testing.T) { (&run{posts: 4000, faults: *faults}).on(t, sharedNATS(t), max(1, *seed)) })
+	short := scaled
+	short.lasts, short.between = 12*time.Second, time.Second
+	t.Run("kafka", func(t *testing.T) { (&run{posts: 3000, times: short}).on(t, sharedKafka(t), *seed) })
+	t.Run("nats", func(t *testing.T) { (&run{posts: 3000, times: short}).on(t, sharedNATS(t), *seed) })
 }
 
-// TestChaos does the same with the nodes of the brokers too, seed after seed.
+// TestChaos does the same with the nodes of the brokers and the connections to them, seed after seed.
 func TestChaos(t *testing.T) {
 	if !*e2e.Full {
 		t.Skip("hours: runs with -full")
 	}
-	kafka := devservers.StartKafka3(t)
-	nats := devservers.StartNATS3(t)
-	for i := range uint64(*runs) {
-		s := max(1, *seed) + i
-		t.Run(fmt.Sprintf("kafka/%d", s), func(t *testing.T) {
-			(&run{posts: 20_000, faults: 40}).on(t, broker{kind: "kafka", addrs: kafka.Addrs(), nodes: kafka}, s)
-		})
-		t.Run(fmt.Sprintf("nats/%d", s), func(t *testing.T) {
-			(&run{posts: 20_000, faults: 40}).on(t, broker{kind: "nats", addrs: nats.Addrs(), nodes: nats}, s)
-		})
+	r := &run{posts: 8000, times: scaled}
+	t.Run("kafka", func(t *testing.T) { r.seeds(t, ownKafka(t), *runs) })
+	t.Run("nats", func(t *testing.T) { r.seeds(t, ownNATS(t), *runs) })
+}
+
+// TestChaosAtRealTimes does it with the times of a deployment. It mostly waits: those of Kafka and of NATS go on beside each
+// other.
+func TestChaosAtRealTimes(t *testing.T) {
+	if !*e2e.Full {
+		t.Skip("an hour: runs with -full")
 	}
+	r := &run{posts: 40_000, times: actual}
+	t.Run("kafka", func(t *testing.T) { t.Parallel(); r.seeds(t, ownKafka(t), (*runs+7)/8) })
+	t.Run("nats", func(t *testing.T) { t.Parallel(); r.seeds(t, ownNATS(t), (*runs+7)/8) })
 }
 
 // run is one run of a deployment.
-type run struct{ posts, faults int }
+type run struct {
+	posts int
+	times times
+}
 
-func (r *run) on(t *testing.T, b broker, seed uint64) {
+// seeds are runs one after the other on the same broker, but those that went well before.
+func (r *run) seeds(t *testing.T, b broker, n int) {
+	done := openProgress(t)
+	for s := *seed; s < *seed+uint64(n); s++ {
+		if !done.has(t, s) {
+			t.Run(fmt.Sprint(s), func(t *testing.T) { done.add(t, r.on(t, b, s)) })
+		}
+	}
+}
+
+// From line dense on a day has thousands of posts, many of them the same text. Each seed has others, a stride further on.
+const dense, stride = 200_000, 8_500
+
+// quiet are the posts that come when everything is over.
+const quiet = 500
+
+func (r *run) on(t *testing.T, b broker, seed uint64) *result {
 	t.Logf("seed %d", seed)
-	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", r.posts)
-	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
-	times := scaled
-	if *atReal {
-		times = actual
-	}
-	d := newDeployment(t, b, seed, times)
-	d.add("split-1", "split")
-	d.add("split-2", "split")
-	for i := range 4 {
-		d.add(fmt.Sprintf("match-%d", i+1), "match")
-	}
-	front := d.add("front", "publish,lookup,api")
-	d.restore()
+	begin := time.Now()
+	lines := e2e.SplitLines(e2e.LinesFrom(t, "stream/ira_2012-02_2016-08.jsonl.zst", dense+int(seed)*stride, r.posts+quiet))
+	d := newDeployment(t, b, r.times)
+	m := newTormentor(d, seed)
+	front := d.addAll(2, 4)
+	d.awaitReady()
+	lag := d.watchLag(t.Context())
+	f := newFeeder(d, seed, 0.1)
+	m.during(t.Context(), func(ctx context.Context) { f.feed(ctx, lines[:r.posts], r.times.lasts) })
+	d.awaitReady()
+	wantEvents(t, front, lines[:r.posts])
+	d.wantQuiet(f, lines[r.posts:])
+	events := wantEvents(t, front, lines)
+	front.wantWhole(lines)
+	return &result{seed, m.counts, m.starts, f.repeated, events, lag.end(), time.Since(begin)}
+}
 
-	ctx, cancel := context.WithCancel(t.Context())
+// during runs as long as feed does, which ends with the last post.
+func (m *tormentor) during(ctx context.Context, feed func(context.Context)) {
+	torment, end := context.WithCancel(ctx)
+	time.AfterFunc(m.times.lasts, end)
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
-		defer cancel()
-		d.feed(e2e.SplitLines(posts), d.with("split"), seed, 2*time.Second*time.Duration(r.faults))
+		defer end()
+		feed(ctx)
 	})
-	for i := 0; i < r.faults && ctx.Err() == nil; i++ {
-		d.fault(ctx)
-	}
-	d.restore()
+	m.run(torment)
 	feeding.Wait()
-	d.restore()
+}
+
+// wantEvents wants those of detect, when all that was accepted is through.
+func wantEvents(t *testing.T, front *node, lines [][]byte) int {
+	t.Helper()
+	want := oracle.Sorted(e2e.Detect(t, bytes.Join(lines, nil), e2e.DefaultSettings(), nil))
 	got := front.Events()
 	if missing, extra := oracle.Diff(slices.Compact(got), want); len(missing)+len(extra) > 0 {
-		t.Fatalf("seed %d: %d events missing, %d false, of %d", seed, len(missing), len(extra), len(want))
+		t.Fatalf("%d events missing, %d false, of %d", len(missing), len(extra), len(want))
 	}
-	t.Logf("%d events of %d posts", len(want), r.posts)
-	front.wantWhole(posts)
+	return len(want)
+}
+
+// wantQuiet sends the rest, and something that is no post, while nothing happens, and wants the counters to balance.
+func (d *deployment) wantQuiet(f *feeder, lines [][]byte) {
+	d.t.Helper()
+	before := d.atRest()
+	lines = slices.Insert(slices.Clone(lines), len(lines)/2, []byte("{}\n"))
+	for some := range slices.Chunk(lines, 100) {
+		if to := f.anySplit(); !f.try(d.t.Context(), to, some) {
+			d.t.Fatalf("%s does not take posts in though nothing happens", to.name)
+		}
+	}
+	d.wantBalance(before, len(lines))
 }
 
 // wantWhole asks what the last post repeats: itself, since it is in the window of one of the workers.
-func (n *node) wantWhole(posts []byte) {
+func (n *node) wantWhole(lines [][]byte) {
 	n.TB.Helper()
-	lines := e2e.SplitLines(posts)
 	for i := len(lines) - 1; ; i-- {
 		var p struct{ ID, Text string }
 		if err := json.Unmarshal(lines[i], &p); err != nil {
@@ -116,81 +155,4 @@ func (n *node) wantWhole(posts []byte) {
 			return
 		}
 	}
-}
-
-// fault takes something away, or gives it back, and waits a little.
-func (d *deployment) fault(ctx context.Context) {
-	n := d.nodes[d.rng.IntN(len(d.nodes))]
-	switch what := d.rng.IntN(10); {
-	case n.Cmd == nil:
-		d.t.Logf("%s starts again", n.name)
-		n.launch()
-	case n.paused:
-		d.t.Logf("%s goes on", n.name)
-		n.resume()
-	case what < 4:
-		d.t.Logf("%s is killed", n.name)
-		d.kill(n)
-	case what < 5:
-		d.t.Logf("%s is told to stop", n.name)
-		_ = n.Kill(syscall.SIGTERM)
-	case what < 7:
-		d.t.Logf("%s stands still", n.name)
-		n.pause()
-	case d.b.nodes != nil:
-		d.brokerFault()
-	}
-	select {
-	case <-time.After(time.Duration(d.rng.IntN(int(4 * time.Second)))):
-	case <-ctx.Done():
-	}
-}
-
-// brokerFault kills one of three brokers, or starts it again: never two at a time.
-func (d *deployment) brokerFault() {
-	for n := range d.down {
-		d.t.Logf("broker %d starts again", n)
-		d.b.nodes.Start(n)
-		delete(d.down, n)
-		return
-	}
-	n := 1 + d.rng.IntN(3)
-	d.t.Logf("broker %d is killed", n)
-	d.b.nodes.Kill(n)
-	d.down[n] = true
-}
-
-// feed sends posts in their order, each batch again and to any split until one has answered that all of it is in.
-func (d *deployment) feed(lines [][]byte, splits []*node, seed uint64, lasts time.Duration) {
-	client := &http.Client{Timeout: 20 * time.Second}
-	i := int(seed)
-	pace := time.NewTicker(max(time.Microsecond, lasts*100/time.Duration(len(lines))))
-	defer pace.Stop()
-	for batch := range slices.Chunk(lines, 100) {
-		<-pace.C
-		for !sent(d.t.Context(), client, splits[i%len(splits)], batch) {
-			i++
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-d.t.Context().Done():
-				return
-			}
-		}
-		i++
-	}
-}
-
-func sent(ctx context.Context, client *http.Client, to *node, batch [][]byte) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL("/v1/posts"), bytes.NewReader(bytes.Join(batch, nil)))
-	if err != nil {
-		return false
-	}
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := client.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	a, err := e2e.DecodePosted(resp)
-	return err == nil && a.Accepted+a.Rejected == len(batch)
 }

@@ -22,8 +22,12 @@ func TestBothDoors(t *testing.T) {
 	}
 	from := devservers.StartKafka3(t)
 	nats := devservers.StartNATS3(t)
-	t.Run("kafka", func(t *testing.T) { throughBothDoors(t, broker{kind: "kafka", addrs: from.Addrs()}, from.Addrs()) })
-	t.Run("nats", func(t *testing.T) { throughBothDoors(t, broker{kind: "nats", addrs: nats.Addrs()}, from.Addrs()) })
+	t.Run("kafka", func(t *testing.T) {
+		throughBothDoors(t, broker{kind: "kafka", addrs: from.Addrs(), direct: from.Addrs()}, from.Addrs())
+	})
+	t.Run("nats", func(t *testing.T) {
+		throughBothDoors(t, broker{kind: "nats", addrs: nats.Addrs(), direct: nats.Addrs()}, from.Addrs())
+	})
 }
 
 func throughBothDoors(t *testing.T, b broker, from []string) {
@@ -32,21 +36,18 @@ func throughBothDoors(t *testing.T, b broker, from []string) {
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
 	topic := devservers.Name(t)
 	devservers.CreateTopic(t, from[0], topic, partitions)
-	d := newDeployment(t, b, 1, scaled)
+	d := newDeployment(t, b, scaled)
 	d.yaml += fmt.Sprintf("ingest:\n  kafka:\n  - {brokers: [%s], topics: [%s], group: %[2]s}\n", from[0], topic)
-	splits := []*node{d.add("split-1", "split"), d.add("split-2", "split")}
-	for i := range 4 {
-		d.add(fmt.Sprintf("match-%d", i+1), "match")
-	}
-	front := d.add("front", "publish,lookup,api")
-	d.restore()
+	front := d.addAll(2, 4)
+	d.awaitReady()
+	f := newFeeder(d, 1, 0)
 	lines := e2e.SplitLines(posts)
 	byHTTP, byTopic := everySecond(lines, 0), everySecond(lines, 1)
 	begin := time.Now()
 	// Each split has a clock of its own for HTTP from its first post on.
-	d.feed(byHTTP[:200], splits, 0, 0)
+	f.feed(t.Context(), byHTTP[:200], 0)
 	var feeding sync.WaitGroup
-	feeding.Go(func() { d.feed(byHTTP[200:], splits, 0, 0) })
+	feeding.Go(func() { f.feed(t.Context(), byHTTP[200:], 0) })
 	feeding.Go(func() { produce(t, from, topic, partitions, byTopic) })
 	feeding.Wait()
 	accepted := time.Since(begin)

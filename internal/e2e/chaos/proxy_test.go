@@ -1,0 +1,223 @@
+package chaos
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+
+	"refrain/internal/e2e"
+)
+
+// proxy stands before a broker: it passes on what it hears, and can cut it off.
+type proxy struct {
+	listener net.Listener
+	to       string // the broker
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	links   map[*link]bool
+	silent  silence // of connections that come now
+}
+
+// silence is what a link does not pass on.
+type silence struct{ requests, answers bool }
+
+// link is a connection of a client, and the one to the broker for it.
+type link struct {
+	client, broker    net.Conn
+	requests, answers gate
+	once              sync.Once
+	ended             chan struct{}
+}
+
+// startProxies begins to listen at a free address each. They want to be told where they lead to.
+func startProxies(t *testing.T, n int) (all []*proxy) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", e2e.FreeAddress(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &proxy{listener: l, links: map[*link]bool{}}
+		t.Cleanup(p.close)
+		all = append(all, p)
+	}
+	return all
+}
+
+func addressesOf(all []*proxy) (addrs []string) {
+	for _, p := range all {
+		addrs = append(addrs, p.listener.Addr().String())
+	}
+	return addrs
+}
+
+// lead begins to pass connections on.
+func (p *proxy) lead(to string) {
+	p.to = to
+	p.running.Go(func() {
+		for {
+			client, err := p.listener.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(client) })
+		}
+	})
+}
+
+func (p *proxy) serve(client net.Conn) {
+	broker, err := net.Dial("tcp", p.to)
+	if err != nil {
+		client.Close()
+		return
+	}
+	l := &link{client: client, broker: broker, ended: make(chan struct{})}
+	defer l.cut()
+	if !p.add(l) {
+		return
+	}
+	defer p.remove(l)
+	var both sync.WaitGroup
+	both.Go(func() { l.pass(broker, client, &l.requests) })
+	both.Go(func() { l.pass(client, broker, &l.answers) })
+	both.Wait()
+}
+
+func (p *proxy) add(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	l.hush(p.silent)
+	p.links[l] = true
+	return true
+}
+
+func (p *proxy) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// pass ends with either side, or when the link is cut.
+func (l *link) pass(to io.Writer, from io.Reader, g *gate) {
+	defer l.cut()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil || !g.wait(l.ended) {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) cut() {
+	l.once.Do(func() {
+		close(l.ended)
+		l.client.Close()
+		l.broker.Close()
+	})
+}
+
+func (l *link) hush(s silence) {
+	l.requests.set(s.requests)
+	l.answers.set(s.answers)
+}
+
+// some are connections drawn by chance.
+func (p *proxy) some(rng *rand.Rand, part float64) (some []*link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if rng.Float64() < part {
+			some = append(some, l)
+		}
+	}
+	return some
+}
+
+// hush silences some connections, and those that come, until the end. Then they go on, as if they had been slow, or are
+// cut: what was under way is lost.
+func (p *proxy) hush(rng *rand.Rand, s silence) (end func(cut bool)) {
+	some := p.some(rng, 0.5)
+	p.mu.Lock()
+	p.silent = s
+	p.mu.Unlock()
+	for _, l := range some {
+		l.hush(s)
+	}
+	return p.speak
+}
+
+func (p *proxy) speak(cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = silence{}
+	for l := range p.links {
+		if cut && l.isSilent() {
+			l.cut()
+		}
+		l.hush(silence{})
+	}
+}
+
+func (l *link) isSilent() bool { return l.requests.isShut() || l.answers.isShut() }
+
+func (p *proxy) close() {
+	p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.links {
+		l.cut()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// gate is open, or shut.
+type gate struct {
+	mu   sync.Mutex
+	shut chan struct{} // closed when the gate opens; nil: it is open
+}
+
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case shut && g.shut == nil:
+		g.shut = make(chan struct{})
+	case !shut && g.shut != nil:
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func (g *gate) isShut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.shut != nil
+}
+
+// wait waits until the gate is open; false: until it was ended.
+func (g *gate) wait(ended <-chan struct{}) bool {
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut == nil {
+		return true
+	}
+	select {
+	case <-shut:
+		return g.wait(ended)
+	case <-ended:
+		return false
+	}
+}
