@@ -93,13 +93,16 @@ port_of() {
   fi
 }
 
-# stop_or_kill is the part of a server's script that does not depend on the server: stop DIR, kill DIR.
-stop_or_kill() {
+# signal_server is the part of a server's script that does not depend on the server: stop, kill, pause or continue DIR.
+# Who is paused hears of a stop only when it goes on.
+signal_server() {
   local name=$1 command=$2 dir
   dir=$(cd "$3" 2>/dev/null && pwd -P) || fail "no directory $3"
   case $command in
-  stop) halt "$dir" "$name" TERM ;;
+  stop) { signal "$dir" "$name" CONT || true; } && halt "$dir" "$name" TERM ;;
   kill) halt "$dir" "$name" KILL ;;
+  pause) signal "$dir" "$name" STOP || fail "$name does not run" ;;
+  continue) signal "$dir" "$name" CONT || fail "$name does not run" ;;
   esac
 }
 
@@ -133,8 +136,8 @@ node() { [[ $1 == [123] ]] || fail "$1 is none of the three: 1, 2 or 3"; }
 # addresses prints those that the files NAME.addr of the three hold, with commas between them.
 addresses() { paste -s -d , "$1/1/$2.addr" "$1/2/$2.addr" "$1/3/$2.addr" | tr '\n' ',' | sed 's/,$/\n/'; }
 
-# signal_nodes is stop_or_kill for a cluster: of one, or of all at once, because the last of a cluster cannot take
-# leave of the others. Who is paused hears of a stop only when it goes on.
+# signal_nodes is signal_server for a cluster: of one, or of all at once, because the last of a cluster cannot take
+# leave of the others.
 signal_nodes() {
   local name=$1 command=$2 dir n nodes="1 2 3"
   dir=$(cd "$3" 2>/dev/null && pwd -P) || fail "no directory $3"

@@ -102,6 +102,12 @@ func (s *Server) Stop() { s.must("stop") }
 // Kill ends the server with SIGKILL.
 func (s *Server) Kill() { s.must("kill") }
 
+// Pause stops the server where it is: its connections stay and nothing is answered, until Continue.
+func (s *Server) Pause() { s.must("pause") }
+
+// Continue lets a paused server go on.
+func (s *Server) Continue() { s.must("continue") }
+
 // Start starts a stopped or killed server again, at its address and with its data, and returns when it is ready.
 func (s *Server) Start() { s.must("start") }
 
