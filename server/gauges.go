@@ -60,10 +60,13 @@ func (m *matcher) observeWorkers() error {
 		metric.WithDescription("How far the source partition that holds the window's clock is behind the fastest."))
 	lag, err3 := meter.Float64ObservableGauge("refrain_shard_lag", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest record that is not looked up everywhere, by the worker's first partition"))
-	if err := errors.Join(err1, err2, err3); err != nil {
+	served, err4 := meter.Int64ObservableGauge("refrain_shard_partitions",
+		metric.WithDescription("Partitions of the window that this process serves and has caught up with."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(served, m.served())
 		for _, w := range m.crew.Workers() {
 			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
 			if t := w.Trouble(); t != nil {
@@ -74,8 +77,18 @@ func (m *matcher) observeWorkers() error {
 			o.ObserveFloat64(held, h.Behind.Seconds(), metric.WithAttributes(attribute.String("source", h.Source)))
 		}
 		return nil
-	}, stuck, held, lag)
+	}, stuck, held, lag, served)
 	return err
+}
+
+// served counts the partitions that this process serves and has caught up with.
+func (m *matcher) served() (n int64) {
+	for _, p := range m.crew.Partitions() {
+		if p.CaughtUp {
+			n++
+		}
+	}
+	return n
 }
 
 // logHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.

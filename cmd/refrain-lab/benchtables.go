@@ -19,7 +19,7 @@ func benchTables() []benchTable {
 	return []benchTable{
 		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
 		benchEngines(),
-		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
+		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(), benchCluster(),
 	}
 }
 
@@ -285,4 +285,23 @@ func checkSwap(o *tables.SwapOptions) error {
 		return cli.Usage("--bits %d: %w", o.Bits, err)
 	}
 	return nil
+}
+
+func benchCluster() benchTable {
+	t := benchTable{
+		command: &cobra.Command{Use: "cluster", Short: "The route over several processes and a broker, against one process",
+			Args: cli.AtMost(0, "none")},
+		starts:  true,
+		missing: tables.NoBroker,
+		narrow:  []string{"brokers", "workers"},
+	}
+	t.measure = measureWith(t.command, tables.DefaultCluster(), tables.QuickCluster(),
+		func(f *pflag.FlagSet, o *tables.ClusterOptions) {
+			f.IntVar(&o.Posts, "posts", o.Posts, "posts")
+			f.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions of the window")
+			f.StringSliceVar(&o.Brokers, "brokers", o.Brokers, "brokers")
+			f.IntSliceVar(&o.Workers, "workers", o.Workers, "processes for look-ups; 0: one process for everything")
+			f.DurationVar(&o.Idle, "idle", o.Idle, "how long requests are counted when nothing comes")
+		}, tables.Cluster)
+	return t
 }

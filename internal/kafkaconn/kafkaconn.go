@@ -24,6 +24,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"refrain/internal/kafkaconn/frames"
+	"refrain/internal/traffic"
 )
 
 // Config says where a cluster is and how to be let in.
@@ -58,6 +59,7 @@ type Conn struct {
 	tls     *tls.Config
 	sasl    sasl.Mechanism
 	logger  *slog.Logger
+	traffic *traffic.Meter
 
 	garbage  rate.Sometimes // how often report logs
 	answered atomic.Bool    // by a broker, once at least: TLS and login are right
@@ -82,7 +84,7 @@ func New(cfg Config) (*Conn, error) {
 		return nil, fmt.Errorf("kafka: sasl: %w", err)
 	}
 	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger,
-		garbage: rate.Sometimes{Interval: garbageEvery}}, nil
+		traffic: traffic.New("kafka"), garbage: rate.Sometimes{Interval: garbageEvery}}, nil
 }
 
 func tlsConfig(t *TLS) (*tls.Config, error) {
@@ -147,7 +149,7 @@ func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	return frames.Wrap(conn, c.report), nil
+	return frames.Wrap(c.traffic.On(conn), c.traffic.Request, c.report), nil
 }
 
 // garbageEvery is how often garbage is logged: the library may try again many times a second.

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"refrain/internal/retry"
+	"refrain/internal/traffic"
 	"refrain/internal/wirecheck"
 )
 
@@ -105,15 +106,15 @@ func Connect(ctx context.Context, c Config, log *slog.Logger, more ...nats.Optio
 }
 
 // dialer makes connections whose server is not believed everything.
-type dialer struct{}
+type dialer struct{ traffic *traffic.Meter }
 
 // Dial implements nats.CustomDialer.
-func (dialer) Dial(network, address string) (net.Conn, error) {
+func (d dialer) Dial(network, address string) (net.Conn, error) {
 	conn, err := net.DialTimeout(network, address, dialTimeout)
 	if err != nil {
 		return nil, err
 	}
-	return wirecheck.NATS(conn), nil
+	return wirecheck.NATS(d.traffic.On(conn)), nil
 }
 
 // connect tries once.
@@ -162,7 +163,7 @@ func hint(err error) error {
 
 func (c *Config) options(log *slog.Logger) []nats.Option {
 	options := []nats.Option{
-		nats.Name("refrain"), nats.Timeout(dialTimeout), nats.SetCustomDialer(dialer{}),
+		nats.Name("refrain"), nats.Timeout(dialTimeout), nats.SetCustomDialer(dialer{traffic.New("nats")}),
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.PingInterval(pingInterval),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back may first not know its users
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -42,8 +42,11 @@ type Conn struct {
 	fault  error
 }
 
-// Wrap checks what is received over c. A fault ends reading and is reported: the library tries again in silence.
-func Wrap(c net.Conn, report func(error)) *Conn { return &Conn{Conn: c, report: report} }
+// Wrap checks what is received over c. A fault ends reading and is reported: the library tries again in silence. Of every
+// request asked is told the name.
+func Wrap(c net.Conn, asked func(request string), report func(error)) *Conn {
+	return &Conn{Conn: c, report: report, requests: requests{asked: asked}}
+}
 
 // Read hands on answers that have been checked. One that is cut short by a deadline is read on by the next Read.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -175,6 +178,7 @@ func (r request) max() int {
 
 // requests are what is asked and not answered. They are added by who writes, and removed by who reads.
 type requests struct {
+	asked   func(request string)
 	mu      sync.Mutex
 	waiting map[int32]request
 
@@ -229,7 +233,9 @@ func (r *requests) note() error {
 		return fmt.Errorf("kafka: %d requests without an answer", len(r.waiting))
 	}
 	b := binary.BigEndian
-	r.waiting[int32(b.Uint32(r.head[8:]))] = request{protocol.ApiKey(b.Uint16(r.head[4:])), int16(b.Uint16(r.head[6:]))}
+	made := request{protocol.ApiKey(b.Uint16(r.head[4:])), int16(b.Uint16(r.head[6:]))}
+	r.waiting[int32(b.Uint32(r.head[8:]))] = made
+	r.asked(made.api.String())
 	r.skip, r.head = int(int32(b.Uint32(r.head)))-(requestHead-sizeBytes), r.head[:0]
 	return nil
 }

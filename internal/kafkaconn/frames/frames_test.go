@@ -96,7 +96,7 @@ func (w wire) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(12
 // send makes the request, and returns the connection with the answer on it.
 func send(tb testing.TB, r request, frame []byte) *Conn {
 	tb.Helper()
-	c := Wrap(wire{Reader: bytes.NewReader(frame)}, func(error) {})
+	c := Wrap(wire{Reader: bytes.NewReader(frame)}, func(string) {}, func(error) {})
 	head := binary.BigEndian.AppendUint32(nil, 8+100)
 	head = binary.BigEndian.AppendUint16(head, uint16(r.api))
 	head = binary.BigEndian.AppendUint16(head, uint16(r.version))

@@ -1,0 +1,332 @@
+package tables
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// deployment is some processes that share topics, or one that has its own.
+type deployment struct {
+	folder     string
+	broker     *devBroker // nil: the embedded topics
+	partitions int        // of the window
+	processes  []*process
+	client     http.Client
+}
+
+// process is a running `refrain serve`.
+type process struct {
+	*child
+	name, roles, address string
+}
+
+// allRoles is one process for everything.
+const allRoles = "split,match,publish,lookup,api"
+
+// deploy starts so many processes for look-ups, one that takes posts in and one for the rest, or a single one for 0 workers,
+// and waits until all are ready.
+func (c *Config) deploy(ctx context.Context, b *devBroker, workers, partitions int, config string) (d *deployment, err error) {
+	d = &deployment{broker: b, partitions: partitions}
+	if d.folder, err = os.MkdirTemp("", "refrain-bench-"); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(d.folder, "refrain.yaml"), []byte(config), 0o600); err != nil {
+		return nil, errors.Join(err, d.end())
+	}
+	names := [][2]string{{"all", allRoles}}
+	if workers > 0 {
+		names = [][2]string{{"split", "split"}, {"rest", "publish,lookup,api"}}
+	}
+	for i := range workers {
+		names = append(names, [2]string{fmt.Sprintf("match-%d", i+1), "match"})
+	}
+	for _, n := range names {
+		if err := d.start(ctx, c.Refrain, n[0], n[1]); err != nil {
+			return nil, errors.Join(err, d.end())
+		}
+	}
+	if err := d.ready(ctx, workers); err != nil {
+		return nil, errors.Join(err, d.end())
+	}
+	return d, nil
+}
+
+// ready waits until all processes are, and each for look-ups has its share of the partitions: the first to come had all.
+func (d *deployment) ready(ctx context.Context, workers int) error {
+	for _, p := range d.processes {
+		if err := (&load{address: p.address}).ready(ctx, p.child); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	for begin := time.Now(); workers > 1; {
+		dealt, err := d.dealt(ctx)
+		if dealt || err != nil {
+			return err
+		}
+		if time.Since(begin) > maxWait {
+			return fmt.Errorf("the partitions are not dealt out to all after %v", maxWait)
+		}
+		if err := sleep(ctx, every); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dealt reports whether those that serve partitions differ by one at most, and all are served.
+func (d *deployment) dealt(ctx context.Context) (bool, error) {
+	least, most, sum := math.MaxInt, 0, 0
+	for _, p := range d.processes {
+		if p.roles != "match" {
+			continue
+		}
+		body, err := d.get(ctx, "http://"+p.address+"/metrics")
+		if err != nil {
+			return false, err
+		}
+		n := int(series(body)["refrain_shard_partitions"])
+		least, most, sum = min(least, n), max(most, n), sum+n
+	}
+	return sum == d.partitions && most-least <= 1, nil
+}
+
+// series are the values of a page of metrics.
+func series(page []byte) map[string]float64 {
+	all := map[string]float64{}
+	for line := range strings.Lines(string(page)) {
+		i := strings.LastIndexByte(strings.TrimSpace(line), ' ')
+		if i < 0 || line[0] == '#' {
+			continue
+		}
+		if v, err := strconv.ParseFloat(strings.TrimSpace(line[i:]), 64); err == nil {
+			all[line[:i]] = v
+		}
+	}
+	return all
+}
+
+func (d *deployment) start(ctx context.Context, binary, name, roles string) error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	p, err := start(ctx, nil, binary, "serve", "--config", filepath.Join(d.folder, "refrain.yaml"), "--data",
+		filepath.Join(d.folder, name), "--http", address, "--roles", roles, "--worker", name)
+	if err != nil {
+		return err
+	}
+	d.processes = append(d.processes, &process{p, name, roles, address})
+	return nil
+}
+
+// with is a process that has a role.
+func (d *deployment) with(role string) *process {
+	i := slices.IndexFunc(d.processes, func(p *process) bool { return strings.Contains(p.roles, role) })
+	return d.processes[i]
+}
+
+// end stops all processes, and removes what they kept. Their last words are an error where one has not ended in good order.
+func (d *deployment) end() error {
+	for _, p := range d.processes {
+		_ = p.cmd.Process.Signal(os.Interrupt) // it may have ended
+	}
+	var errs []error
+	for _, p := range d.processes {
+		errs = append(errs, p.wait())
+	}
+	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
+}
+
+// post sends posts, and returns when they are durable.
+func (d *deployment) post(ctx context.Context, body io.Reader) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.with("split").address+"/v1/posts", body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := d.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
+	}
+	return err
+}
+
+// events opens a stream of events from the oldest on, one a line.
+func (d *deployment) events(ctx context.Context, query string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.with("api").address+"/v1/events?from=start&format=ndjson"+query, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("GET /v1/events: %s", resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// eachID calls f with the id of every event of a stream, until it returns false.
+func eachID(stream io.Reader, f func(id string) bool) error {
+	in := bufio.NewScanner(stream)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() && in.Err() == nil { // with an error comes a part of a line
+		if len(in.Bytes()) == 0 {
+			continue
+		}
+		_, rest, ok := bytes.Cut(in.Bytes()[:min(len(in.Bytes()), 400)], []byte(`"id":"`))
+		id, _, ok2 := bytes.Cut(rest, []byte(`"`))
+		if !ok || !ok2 {
+			return fmt.Errorf("an event without an id: %.400s", in.Bytes())
+		}
+		if !f(string(id)) {
+			return nil
+		}
+	}
+	return in.Err()
+}
+
+// usage is what a deployment has taken so far.
+type usage struct {
+	at       time.Time
+	cpu      map[string]time.Duration // by process, and the broker
+	wire     map[string]float64       // bytes sent and received by the processes, to and from the broker
+	requests map[string]float64       // by what they ask; of NATS all messages together
+}
+
+// usage looks at all processes and at the broker.
+func (d *deployment) usage(ctx context.Context) (*usage, error) {
+	u := &usage{at: time.Now(), cpu: map[string]time.Duration{}, wire: map[string]float64{}, requests: map[string]float64{}}
+	for _, p := range d.processes {
+		u.cpu[p.name] = processorTime(p.cmd.Process.Pid)
+		if err := d.traffic(ctx, p, u); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if d.broker == nil {
+		return u, nil
+	}
+	u.cpu["broker"] = processorTime(d.broker.pid)
+	return u, d.messages(ctx, u)
+}
+
+// traffic adds what a process says of its connections to the broker.
+func (d *deployment) traffic(ctx context.Context, p *process, u *usage) error {
+	body, err := d.get(ctx, "http://"+p.address+"/metrics")
+	if err != nil {
+		return err
+	}
+	if d.broker == nil {
+		return nil
+	}
+	for name, v := range series(body) {
+		name, ok := strings.CutPrefix(name, "refrain_"+d.broker.kind+"_")
+		switch {
+		case !ok:
+		case strings.HasPrefix(name, "sent_bytes_total"):
+			u.wire["sent"] += v
+		case strings.HasPrefix(name, "received_bytes_total"):
+			u.wire["received"] += v
+		case strings.HasPrefix(name, "requests_total"):
+			u.requests[label(name, "request")] += v
+		}
+	}
+	return nil
+}
+
+// label is the value of a label of a series.
+func label(series, name string) string {
+	_, rest, _ := strings.Cut(series, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// messages asks a NATS server what it was sent: everything that is asked of it is a message.
+func (d *deployment) messages(ctx context.Context, u *usage) error {
+	if d.broker.kind != "nats" {
+		return nil
+	}
+	addr, err := os.ReadFile(filepath.Join(d.broker.folder, "nats-http.addr"))
+	if err != nil {
+		return err
+	}
+	body, err := d.get(ctx, "http://"+strings.TrimSpace(string(addr))+"/varz")
+	if err != nil {
+		return err
+	}
+	var server struct {
+		In float64 `json:"in_msgs"`
+	}
+	if err := json.Unmarshal(body, &server); err != nil {
+		return fmt.Errorf("varz of the NATS server: %w", err)
+	}
+	u.requests["messages"] = server.In
+	return nil
+}
+
+func (d *deployment) get(ctx context.Context, url string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// since is what was taken between two looks.
+func (u *usage) since(before *usage) *usage {
+	out := &usage{cpu: map[string]time.Duration{}, wire: map[string]float64{}, requests: map[string]float64{}}
+	for name := range u.cpu {
+		out.cpu[name] = u.cpu[name] - before.cpu[name]
+	}
+	for name := range u.wire {
+		out.wire[name] = u.wire[name] - before.wire[name]
+	}
+	for name := range u.requests {
+		out.requests[name] = u.requests[name] - before.requests[name]
+	}
+	return out
+}
+
+// processorTime is what a process that runs has had of all processors; 0 where the system does not tell.
+func processorTime(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const user, system, tick = 11, 12, time.Second / 100 // places behind the name; the kernel's unit for programs
+	if len(fields) <= system {
+		return 0
+	}
+	var sum time.Duration
+	for _, f := range []string{fields[user], fields[system]} {
+		n, _ := strconv.ParseInt(f, 10, 64)
+		sum += time.Duration(n) * tick
+	}
+	return sum
+}
