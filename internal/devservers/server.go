@@ -9,9 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -74,27 +72,6 @@ func (s *Server) Dir() string { return s.dir }
 
 // SetEnv replaces the variables that the server is started with the next time.
 func (s *Server) SetEnv(env ...string) { s.env = env }
-
-// Pause stops the server where it is: connections stay and nothing is answered, until Continue.
-func (s *Server) Pause() { s.tb.Helper(); s.signal(syscall.SIGSTOP) }
-
-// Continue lets a paused server go on.
-func (s *Server) Continue() { s.tb.Helper(); s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig syscall.Signal) {
-	s.tb.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dir, filepath.Base(s.script)+".pid"))
-	pid := 0
-	if err == nil {
-		pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
-	}
-	if err == nil {
-		err = syscall.Kill(pid, sig)
-	}
-	if err != nil {
-		s.tb.Error(err)
-	}
-}
 
 // Stop ends the server in good order.
 func (s *Server) Stop() { s.must("stop") }
