@@ -22,6 +22,7 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,14 @@ type Rows interface {
 	Probe(x *feed.Sentence)
 	// Publish brings up to date what others may ask about the rows meanwhile.
 	Publish()
+
+	// Len is how many texts there are, about.
+	Len() int
+	// Capture captures the rows as they are; nil: not now. See sigstore.Capture.
+	Capture() *sigstore.Capture
+	// Restore makes empty rows what they were when they were captured, and returns the pieces that it has opened. After an
+	// error they are empty. gone is asked which posts are deleted, from the first Advance or Delete after it on.
+	Restore(head io.Reader, open func(piece string) (io.ReadCloser, error), gone sigstore.Gone) ([]*sigstore.Piece, error)
 }
 
 // DeadLetters is publish.DeadLetters.
@@ -89,6 +98,9 @@ type Config struct {
 	Caused func(origin, source string, events int)
 	// Spent is told what look-ups have cost, once their events are durable; nil: nobody is. It must not block.
 	Spent func([]Spent)
+
+	// Snapshots are shared by the workers of a process; nil: rows are replayed at each start.
+	Snapshots *Snapshots
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration

@@ -69,6 +69,12 @@ func crews(open func(CrewConfig) (sim.Crew, error),
 		cfg.Worker, cfg.Workers, cfg.Name, cfg.Grace = configOf(&e), e.Workers, e.Name, e.Grace
 		cfg.Rows, cfg.OwnerEvery = cfg.Worker.Rows, 300*time.Millisecond
 		cfg.Worker.Rows, cfg.Worker.Owned = nil, nil
+		if e.Snapshots != nil {
+			snapshots := DefaultSnapshots()
+			snapshots.Files, snapshots.Writer, snapshots.MinSentences, snapshots.Share = e.Snapshots, e.Life, e.SnapshotEvery, 1<<30
+			snapshots.MinPause, snapshots.InTurn, snapshots.Now, snapshots.Logger = 0, true, e.Now, cfg.Worker.Logger
+			cfg.Worker.Snapshots = must(NewSnapshots(snapshots))
+		}
 		return open(cfg)
 	}
 	return s

@@ -103,6 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		w.redeliveries.leave()
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
+	w.advanceRows()
 	return w, nil
 }
 
@@ -156,7 +157,11 @@ func (w *Worker) turn(ctx context.Context) error {
 	w.opening.note(w.next)
 	w.metrics.turn(work, w)
 	w.publishView()
-	return w.commit(work, w.cfg.Commit)
+	if err := w.commit(work, w.cfg.Commit); err != nil {
+		return err
+	}
+	w.snapshot()
+	return nil
 }
 
 // A record of a quiet feed waits for two or three milliseconds; a worker that has received older ones is behind, and

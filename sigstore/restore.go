@@ -41,8 +41,7 @@ func restore(cfg Config, g granularity, head io.Reader, open func(name string) (
 	if err := w.reindex(); err != nil {
 		return nil, err
 	}
-	w.makeRoom()
-	return w, nil
+	return w, nil // within its budget with the next sentence: gone may not know yet what is deleted
 }
 
 // Pieces are those that the closed blocks are of, as far as they were captured.
