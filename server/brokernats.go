@@ -50,7 +50,7 @@ func (b *natsBroker) openStore(ctx context.Context, name string) (topic.Store, e
 func (b *natsBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
 	cfg := jetstream.DefaultLeases()
 	cfg.JetStream, cfg.Bucket, cfg.Group, cfg.Parts = b.JetStream(), b.name+"-leases", b.name+"-"+group, parts
-	cfg.Member, cfg.Logger, cfg.Replicas = b.n.cfg.worker(), b.n.log, max(1, b.n.cfg.Topics.Replicas)
+	cfg.Member, cfg.Logger, cfg.Replicas = b.n.cfg.worker(), b.n.log, b.Replicas()
 	cfg.TTL = b.n.cfg.Cluster.Session
 	cfg.Renew = min(cfg.Renew, cfg.TTL/3)
 	m, err := jetstream.JoinLeases(ctx, cfg)

@@ -72,13 +72,26 @@ func (p *Process) Events() []feed.Hash {
 }
 
 // Matches are the events themselves, in the order of the topic.
-func (p *Process) Matches() (all []feed.Match) {
+func (p *Process) Matches() []feed.Match {
 	p.TB.Helper()
-	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
+	all, err := p.TryMatches()
 	if err != nil {
 		p.TB.Fatal(err)
 	}
+	return all
+}
+
+// TryMatches is Matches of a server that may not know yet how far the others are.
+func (p *Process) TryMatches() (all []feed.Match, err error) {
+	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
+	if err != nil {
+		return nil, err
+	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(resp.Body) // or it says no more
+		return nil, fmt.Errorf("%s: %s", resp.Status, body)
+	}
 	in := bufio.NewScanner(resp.Body)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() {
@@ -88,14 +101,11 @@ func (p *Process) Matches() (all []feed.Match) {
 		}
 		m, err := feed.DecodeEvent([]byte(data))
 		if err != nil {
-			p.TB.Fatal(err)
+			return nil, err
 		}
 		all = append(all, m)
 	}
-	if in.Err() != nil {
-		p.TB.Fatal(in.Err())
-	}
-	return all
+	return all, in.Err()
 }
 
 // Get is the whole answer to a request for a path.

@@ -24,6 +24,9 @@ type Process struct {
 	Token   string   // that metrics are asked for with; "": the server wants none
 	Log     lockedBuffer
 	Cmd     *exec.Cmd // nil: it does not run
+
+	ended chan struct{} // closed when Cmd has ended, with err
+	err   error
 }
 
 // New makes a server of the package's test binary, which must call Main. settings are environment variables.
@@ -81,12 +84,21 @@ func (p *Process) Launch() {
 	if err := p.Cmd.Start(); err != nil {
 		p.TB.Fatal(err)
 	}
+	ended, cmd := make(chan struct{}), p.Cmd
+	p.ended = ended
+	go func() { // it ends with the process, for which Kill waits
+		p.err = cmd.Wait()
+		close(ended)
+	}()
 }
 
 // AwaitReady returns when the server is ready.
 func (p *Process) AwaitReady(limit time.Duration) {
 	p.TB.Helper()
 	p.Await(limit, "readiness", func() bool {
+		if p.hasEnded() {
+			p.TB.Fatalf("the server has ended by itself; log:\n%s", p.Log.String())
+		}
 		resp, err := http.Get(p.URL("/readyz"))
 		if err != nil {
 			return false
@@ -94,6 +106,16 @@ func (p *Process) AwaitReady(limit time.Duration) {
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
+}
+
+// hasEnded reports whether it is gone though nobody has killed it.
+func (p *Process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // Await polls a condition that another process brings about.
@@ -112,7 +134,7 @@ func (p *Process) URL(path string) string { return "http://" + p.Address + path 
 // Kill sends a signal and waits for the end.
 func (p *Process) Kill(s syscall.Signal) error {
 	_ = p.Cmd.Process.Signal(s) // it may have ended by itself
-	err := p.Cmd.Wait()
+	<-p.ended
 	p.Cmd = nil
-	return err
+	return p.err
 }

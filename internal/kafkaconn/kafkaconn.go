@@ -33,6 +33,8 @@ type Config struct {
 	TLS     *TLS         // nil: no encryption
 	SASL    *SASL        // nil: no login
 	Logger  *slog.Logger // of what a broker sends that no broker would; nil: only who asked hears of it
+	// Dial makes the connections below TLS; nil: they are TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // TLS is how to speak TLS to a broker. Its zero value trusts the system's authorities and shows no certificate.
@@ -60,6 +62,7 @@ type Conn struct {
 	sasl    sasl.Mechanism
 	logger  *slog.Logger
 	traffic *traffic.Meter
+	connect func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	garbage  rate.Sometimes // how often report logs
 	answered atomic.Bool    // by a broker, once at least: TLS and login are right
@@ -83,8 +86,12 @@ func New(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: sasl: %w", err)
 	}
-	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger,
-		traffic: traffic.New("kafka"), garbage: rate.Sometimes{Interval: garbageEvery}}, nil
+	c := &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger, connect: cfg.Dial,
+		traffic: traffic.New("kafka"), garbage: rate.Sometimes{Interval: garbageEvery}}
+	if c.connect == nil {
+		c.connect = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return c, nil
 }
 
 func tlsConfig(t *TLS) (*tls.Config, error) {
@@ -140,16 +147,30 @@ func (c *Conn) Dialer() *kafka.Dialer {
 
 // dial connects and encrypts, which the library is not asked to do: what the broker says is checked within TLS.
 func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	dial := dialer.DialContext
-	if c.tls != nil {
-		dial = (&tls.Dialer{NetDialer: dialer, Config: c.tls}).DialContext
+	conn, err := c.connect(ctx, network, addr)
+	if err == nil && c.tls != nil {
+		conn, err = c.encrypt(ctx, conn, addr)
 	}
-	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
 	return frames.Wrap(c.traffic.On(conn), c.traffic.Request, c.report), nil
+}
+
+// encrypt is for the host of the address, or for the name in its place.
+func (c *Conn) encrypt(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
+	cfg := c.tls.Clone()
+	if cfg.ServerName == "" {
+		cfg.ServerName, _, _ = net.SplitHostPort(addr) // it has been connected to
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	encrypted := tls.Client(conn, cfg)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		_ = conn.Close() // nothing has been asked on it
+		return nil, err
+	}
+	return encrypted, nil
 }
 
 // garbageEvery is how often garbage is logged: the library may try again many times a second.

@@ -60,7 +60,7 @@ func (c *Conn) reach(ctx context.Context, brokers []kafka.Broker) error {
 	var first error
 	for _, b := range brokers {
 		addr := net.JoinHostPort(b.Host, strconv.Itoa(b.Port))
-		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", addr)
+		conn, err := c.connect(ctx, "tcp", addr)
 		if err == nil {
 			return conn.Close()
 		}

@@ -111,13 +111,15 @@ func (c *Cluster) checkAccount(ctx context.Context) error {
 func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
 	w := newWatched(cfg.Name, c.cfg.Logger)
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
-	t, err := openTopic(ctx, c.js, cfg, health{check: w.refusal, ended: w.ended, why: w.why}, ensure)
+	err := untilFound(ctx, func(ctx context.Context) (err error) {
+		w.topic, err = openTopic(ctx, c.js, cfg, health{check: w.refusal, ended: w.ended, why: w.why}, ensure)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	w.topic = t
 	c.watch.add(w)
-	return t, nil
+	return w.topic, nil
 }
 
 // OpenStore opens a store of the cluster, making it if need be.
@@ -126,11 +128,13 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 		return nil, fmt.Errorf("open store %q: a name is letters, digits, - and _", name)
 	}
 	w := newWatched(bucketPrefix+name, c.cfg.Logger)
-	err := c.ensureStore(ctx, name, w)
-	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", name, err)
-	}
-	kv, err := c.js.KeyValue(ctx, name)
+	var kv js.KeyValue
+	err := untilFound(ctx, func(ctx context.Context) (err error) {
+		if err = c.ensureStore(ctx, name, w); err == nil {
+			kv, err = c.js.KeyValue(ctx, name)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
@@ -179,6 +183,15 @@ func (c *Cluster) Close() error {
 // untilAvailable tries again while the cluster is choosing a leader, for a while.
 func untilAvailable(ctx context.Context, try func(context.Context) error) error {
 	return retryFor(ctx, availableWait, isUnavailable, try)
+}
+
+// untilFound tries again, too, while the server that is asked has not heard yet of a stream that was just made: by another
+// process, perhaps.
+func untilFound(ctx context.Context, try func(context.Context) error) error {
+	again := func(err error) bool {
+		return isUnavailable(err) || errors.Is(err, js.ErrStreamNotFound) || errors.Is(err, js.ErrBucketNotFound)
+	}
+	return retryFor(ctx, availableWait, again, try)
 }
 
 // availableWait is how long a cluster may have no leader, or no room for as many replicas as it should, until that is an

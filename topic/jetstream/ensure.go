@@ -68,7 +68,7 @@ func (c *Cluster) ensure(ctx context.Context, want js.StreamConfig, accept func(
 
 func (c *Cluster) ensureOnce(ctx context.Context, want js.StreamConfig, accept func(*js.StreamConfig) error) (*js.StreamConfig, error) {
 	// A stored message is read from the leader alone: another one may not have the last ones yet.
-	want.AllowDirect, want.Replicas = false, c.replicas()
+	want.AllowDirect, want.Replicas = false, c.Replicas()
 	stream, err := c.js.Stream(ctx, want.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
 		return c.create(ctx, want)
@@ -124,7 +124,8 @@ func (c *Cluster) setAlone() {
 	c.alone = true
 }
 
-func (c *Cluster) replicas() int {
+// Replicas is how many of each new stream there are.
+func (c *Cluster) Replicas() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

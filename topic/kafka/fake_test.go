@@ -212,3 +212,30 @@ func TestNobodyAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestPassingFailures: what a cluster that is choosing leaders, or lacks a broker, answers to the making of a topic is worth
+// waiting for; a right that is missing is not.
+func TestPassingFailures(t *testing.T) {
+	for _, test := range []struct {
+		broker *kerr.Error
+		want   bool
+	}{
+		{kerr.RequestTimedOut, true},
+		{kerr.NotController, true},
+		{kerr.InvalidReplicationFactor, true},
+		{kerr.UnknownServerError, true},
+		{kerr.TopicAuthorizationFailed, false},
+		{kerr.PolicyViolation, false},
+	} {
+		t.Run(test.broker.Message, func(t *testing.T) {
+			f := fake(t, 3)
+			c := MustOpen(t, f.ListenAddrs())
+			f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Topic: "made", Err: test.broker})
+			cfg := kafka.DefaultTopic()
+			cfg.Name, cfg.Logger = "made", slog.New(slog.DiscardHandler)
+			if _, err := c.OpenTopic(t.Context(), cfg); err == nil || kafka.IsTemporary(err) != test.want {
+				t.Errorf("%v: temporary %v, want %v", err, !test.want, test.want)
+			}
+		})
+	}
+}

@@ -199,9 +199,15 @@ func moved(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &produce) || errors.As(err, &fetch)
 }
 
-// IsTemporary reports whether an error of opening may be gone in a moment: nobody was reached, or a leader is being chosen.
+// IsTemporary reports whether an error of opening may be gone in a moment: nobody was reached, a leader is being chosen, or
+// a broker is missing.
 func IsTemporary(err error) bool {
 	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) ||
-		errors.Is(err, kafka.NotEnoughReplicas) || errors.Is(err, kafka.NotEnoughReplicasAfterAppend)
+		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) || isPassing(err)
+}
+
+// isPassing reports whether a broker says that it cannot now. Of replicas there were enough when they were counted.
+func isPassing(err error) bool {
+	var code kafka.Error
+	return errors.As(err, &code) && (code.Temporary() || code == kafka.InvalidReplicationFactor || code == kafka.Unknown)
 }

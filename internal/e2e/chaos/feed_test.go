@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -56,7 +57,7 @@ func (f *feeder) feed(ctx context.Context, lines [][]byte, lasts time.Duration) 
 
 // send tries one split after the other.
 func (f *feeder) send(ctx context.Context, batch [][]byte) bool {
-	for !f.try(ctx, f.anySplit(), batch) {
+	for f.try(ctx, f.client, f.anySplit(), batch) != nil {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
@@ -75,20 +76,23 @@ func (f *feeder) anySplit() *node {
 func (f *feeder) repeat(ctx context.Context, batch [][]byte) {
 	f.repeated++
 	to := f.anySplit()
-	f.others.Go(func() { f.try(ctx, to, batch) })
+	f.others.Go(func() { _ = f.try(ctx, f.client, to, batch) })
 }
 
-func (f *feeder) try(ctx context.Context, to *node, batch [][]byte) bool {
+func (f *feeder) try(ctx context.Context, client *http.Client, to *node, batch [][]byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL("/v1/posts"), bytes.NewReader(bytes.Join(batch, nil)))
 	if err != nil {
-		return false
+		return err
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := f.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		return false
+		return err
 	}
 	defer resp.Body.Close()
 	a, err := e2e.DecodePosted(resp)
-	return err == nil && a.Accepted+a.Rejected == len(batch)
+	if err == nil && a.Accepted+a.Rejected != len(batch) {
+		err = fmt.Errorf("%d accepted and %d rejected of %d", a.Accepted, a.Rejected, len(batch))
+	}
+	return err
 }

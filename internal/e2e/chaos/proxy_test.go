@@ -12,9 +12,13 @@ import (
 
 // proxy stands before a broker: it passes on what it hears, and can cut it off.
 type proxy struct {
+	wire
 	listener net.Listener
 	to       string // the broker
+}
 
+// wire is connections that can be cut, or fall silent.
+type wire struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool
@@ -41,7 +45,7 @@ func startProxies(t *testing.T, n int) (all []*proxy) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &proxy{listener: l, links: map[*link]bool{}}
+		p := &proxy{listener: l, wire: wire{links: map[*link]bool{}}}
 		t.Cleanup(p.close)
 		all = append(all, p)
 	}
@@ -64,44 +68,50 @@ func (p *proxy) lead(to string) {
 			if err != nil {
 				return
 			}
-			p.running.Go(func() { p.serve(client) })
+			broker, err := net.Dial("tcp", p.to)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			p.running.Go(func() { p.serve(client, broker) })
 		}
 	})
 }
 
-func (p *proxy) serve(client net.Conn) {
-	broker, err := net.Dial("tcp", p.to)
-	if err != nil {
-		client.Close()
-		return
-	}
+func (p *proxy) close() {
+	p.listener.Close()
+	p.wire.close()
+}
+
+// serve passes on what either side says, until one of them ends.
+func (w *wire) serve(client, broker net.Conn) {
 	l := &link{client: client, broker: broker, ended: make(chan struct{})}
 	defer l.cut()
-	if !p.add(l) {
+	if !w.add(l) {
 		return
 	}
-	defer p.remove(l)
+	defer w.remove(l)
 	var both sync.WaitGroup
 	both.Go(func() { l.pass(broker, client, &l.requests) })
 	both.Go(func() { l.pass(client, broker, &l.answers) })
 	both.Wait()
 }
 
-func (p *proxy) add(l *link) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+func (w *wire) add(l *link) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
 		return false
 	}
-	l.hush(p.silent)
-	p.links[l] = true
+	l.hush(w.silent)
+	w.links[l] = true
 	return true
 }
 
-func (p *proxy) remove(l *link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.links, l)
+func (w *wire) remove(l *link) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.links, l)
 }
 
 // pass ends with either side, or when the link is cut.
@@ -133,10 +143,10 @@ func (l *link) hush(s silence) {
 }
 
 // some are connections drawn by chance.
-func (p *proxy) some(rng *rand.Rand, part float64) (some []*link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for l := range p.links {
+func (w *wire) some(rng *rand.Rand, part float64) (some []*link) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for l := range w.links {
 		if rng.Float64() < part {
 			some = append(some, l)
 		}
@@ -146,22 +156,22 @@ func (p *proxy) some(rng *rand.Rand, part float64) (some []*link) {
 
 // hush silences some connections, and those that come, until the end. Then they go on, as if they had been slow, or are
 // cut: what was under way is lost.
-func (p *proxy) hush(rng *rand.Rand, s silence) (end func(cut bool)) {
-	some := p.some(rng, 0.5)
-	p.mu.Lock()
-	p.silent = s
-	p.mu.Unlock()
+func (w *wire) hush(rng *rand.Rand, s silence) (end func(cut bool)) {
+	some := w.some(rng, 0.5)
+	w.mu.Lock()
+	w.silent = s
+	w.mu.Unlock()
 	for _, l := range some {
 		l.hush(s)
 	}
-	return p.speak
+	return w.speak
 }
 
-func (p *proxy) speak(cut bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.silent = silence{}
-	for l := range p.links {
+func (w *wire) speak(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.silent = silence{}
+	for l := range w.links {
 		if cut && l.isSilent() {
 			l.cut()
 		}
@@ -171,15 +181,14 @@ func (p *proxy) speak(cut bool) {
 
 func (l *link) isSilent() bool { return l.requests.isShut() || l.answers.isShut() }
 
-func (p *proxy) close() {
-	p.listener.Close()
-	p.mu.Lock()
-	p.closed = true
-	for l := range p.links {
+func (w *wire) close() {
+	w.mu.Lock()
+	w.closed = true
+	for l := range w.links {
 		l.cut()
 	}
-	p.mu.Unlock()
-	p.running.Wait()
+	w.mu.Unlock()
+	w.running.Wait()
 }
 
 // gate is open, or shut.

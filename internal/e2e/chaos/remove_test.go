@@ -42,6 +42,31 @@ func (d *deployment) removeFromKafka(ctx context.Context) error {
 }
 
 func (d *deployment) removeFromNATS(ctx context.Context) error {
+	return d.eachStream(ctx, func(js jetstream.JetStream, config jetstream.StreamConfig) error {
+		return js.DeleteStream(ctx, config.Name)
+	})
+}
+
+// wantReplicas wants everything on three NATS servers to outlive any of them. Of Kafka topics this is checked when they are
+// opened.
+func (d *deployment) wantReplicas() {
+	d.t.Helper()
+	if d.b.kind != "nats" || d.b.nodes == nil {
+		return
+	}
+	err := d.eachStream(d.t.Context(), func(_ jetstream.JetStream, config jetstream.StreamConfig) error {
+		if config.Replicas != 3 {
+			d.t.Errorf("stream %s has %d replicas, want 3", config.Name, config.Replicas)
+		}
+		return nil
+	})
+	if err != nil {
+		d.t.Error(err)
+	}
+}
+
+// eachStream visits the streams of the deployment.
+func (d *deployment) eachStream(ctx context.Context, visit func(jetstream.JetStream, jetstream.StreamConfig) error) error {
 	conn, err := nats.Connect(strings.Join(d.b.direct, ","))
 	if err != nil {
 		return err
@@ -51,13 +76,13 @@ func (d *deployment) removeFromNATS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := js.StreamNames(ctx)
-	for name := range names.Name() {
-		if strings.Contains(name, d.name) {
-			if err := js.DeleteStream(ctx, name); err != nil {
+	all := js.ListStreams(ctx)
+	for info := range all.Info() {
+		if strings.Contains(info.Config.Name, d.name) {
+			if err := visit(js, info.Config); err != nil {
 				return err
 			}
 		}
 	}
-	return names.Err()
+	return all.Err()
 }
