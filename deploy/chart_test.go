@@ -139,11 +139,11 @@ func kubeconform(t *testing.T, version string, manifests []byte) error {
 	return nil
 }
 
-// TestManifestsAreValid: the chart, rendered, and the manifests of one process, by the oldest version of Kubernetes that the chart
+// TestManifestsAreValid: the chart, rendered, and the manifest of one process, by the oldest version of Kubernetes that the chart
 // names and by newer ones.
 func TestManifestsAreValid(t *testing.T) {
 	manifests := [][]byte{
-		mustRead(t, "kubernetes.yaml"), mustRead(t, "backfill.yaml"),
+		mustRead(t, "kubernetes.yaml"),
 		mustRender(t, "everything", "--set", "match.autoscaling.kind=external"),
 	}
 	for _, example := range examples {
