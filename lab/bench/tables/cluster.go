@@ -63,8 +63,9 @@ type ClusterFigure struct {
 	Memory    map[string]int64   `json:"memory"`    // bytes, greatest RSS, likewise
 	Sent      float64            `json:"sent"`      // bytes a post, from all processes to the broker
 	Received  float64            `json:"received"`
-	Busy      map[string]float64 `json:"busy"` // requests a second by what they ask
-	Idle      map[string]float64 `json:"idle"` // the same when nothing comes
+	Busy      map[string]float64 `json:"busy"`    // requests a second by what they ask
+	Idle      map[string]float64 `json:"idle"`    // the same when nothing comes
+	IdleCPU   map[string]float64 `json:"idleCPU"` // share of a core then, as CPU
 	Events    int                `json:"events"`
 	Repeated  int                `json:"repeated"` // events that were written again, under the same id
 	Planned   float64            `json:"planned"`  // µs a post that plan says, of all processes and the broker
@@ -220,7 +221,7 @@ func (b *clusterBench) run(ctx context.Context, f *ClusterFigure, idle bool) (er
 	}
 	defer stream.Close()
 	go func() { through <- b.awaitAll(stream) }()
-	if err := d.post(ctx, bytes.NewReader(b.posts)); err != nil {
+	if err := d.post(ctx, b.posts); err != nil {
 		return err
 	}
 	accepted := time.Since(begin)
@@ -350,9 +351,13 @@ func (f *ClusterFigure) noteIdle(ctx context.Context, d *deployment, lasting tim
 	if err != nil {
 		return err
 	}
-	f.Idle = map[string]float64{}
-	for name, count := range after.since(before).requests {
-		f.Idle[name] = count / after.at.Sub(before.at).Seconds()
+	f.Idle, f.IdleCPU = map[string]float64{}, map[string]float64{}
+	took, used := after.at.Sub(before.at).Seconds(), after.since(before)
+	for name, count := range used.requests {
+		f.Idle[name] = count / took
+	}
+	for name, t := range used.cpu {
+		f.IdleCPU[role(name)] += t.Seconds() / took
 	}
 	return nil
 }

@@ -56,13 +56,24 @@ func micros(of map[string]float64, name string) string {
 
 func clusterWire(all []ClusterFigure) report.Grid {
 	g := report.Grid{Caption: "**What goes to the broker**", Head: []string{"", "bytes a post, to it", "bytes a post, from it",
-		"requests/s, busy", "requests/s, idle"}}
+		"requests/s, busy", "requests/s, idle",
+		"cores busy when idle: broker, all processes"}}
 	for _, f := range all {
 		if f.Broker != embedded {
-			g.Add(f.name(), units.Three(f.Sent), units.Three(f.Received), requests(f.Busy), requests(f.Idle))
+			g.Add(f.name(), units.Three(f.Sent), units.Three(f.Received), requests(f.Busy), requests(f.Idle), idleCores(f.IdleCPU))
 		}
 	}
 	return g
+}
+
+func idleCores(of map[string]float64) string {
+	processes := 0.0
+	for name, v := range of {
+		if name != "broker" {
+			processes += v
+		}
+	}
+	return fmt.Sprintf("%.3f, %.3f", of["broker"], processes)
 }
 
 // requests are the most frequent ones, and all together.

@@ -150,8 +150,22 @@ func (d *deployment) end() error {
 	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
 }
 
+// maxBody is what one request sends; the service takes no more than twice as much.
+const maxBody = 32 << 20
+
 // post sends posts, and returns when they are durable.
-func (d *deployment) post(ctx context.Context, body io.Reader) error {
+func (d *deployment) post(ctx context.Context, lines []byte) error {
+	for len(lines) > maxBody {
+		cut := bytes.LastIndexByte(lines[:maxBody], '\n') + 1
+		if err := d.postOne(ctx, bytes.NewReader(lines[:cut])); err != nil {
+			return err
+		}
+		lines = lines[cut:]
+	}
+	return d.postOne(ctx, bytes.NewReader(lines))
+}
+
+func (d *deployment) postOne(ctx context.Context, body io.Reader) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.with("split").address+"/v1/posts", body)
 	if err != nil {
 		return err
