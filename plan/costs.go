@@ -13,6 +13,15 @@ type Costs struct {
 	InsertMicros float64 `json:"insertMicros"` // a sentence: into the window and its index
 	EventMicros  float64 `json:"eventMicros"`  // an event: verified, made and written
 
+	PublishMicros float64 `json:"publishMicros"` // an event: read again, and handed to one who follows
+
+	// Topics on a broker, and what their partitions cost when they change hands.
+
+	Kafka         BrokerCost `json:"kafka"`
+	NATS          BrokerCost `json:"nats"`
+	ReplayMicros  float64    `json:"replayMicros"`  // a sentence: read again and inserted, by one thread
+	RestoreMicros float64    `json:"restoreMicros"` // a sentence: from a snapshot, by one thread; 0: not measured
+
 	// A backfill, µs of a core.
 
 	GatherMicros         float64 `json:"gatherMicros"`         // a post: read, decoded, sorted, written to a run
@@ -63,6 +72,16 @@ type Costs struct {
 
 	ProcessBytes float64 `json:"processBytes"` // the process with an empty window
 	Garbage      float64 `json:"garbage"`      // what is no longer alive and not yet collected, as a share of the window
+}
+
+// BrokerCost is what topics on a broker of one kind cost.
+type BrokerCost struct {
+	WriteMicros float64 `json:"writeMicros"` // a post, in split: its records packed and sent, beyond what an own topic takes
+	ReadMicros  float64 `json:"readMicros"`  // a sentence, in every thread that reads: in place of Costs.ReadMicros
+	TakeMicros  float64 `json:"takeMicros"`  // a post, of the broker: its records and events taken in
+	HandMicros  float64 `json:"handMicros"`  // a sentence, of the broker: handed to one thread that reads
+	HopSeconds  float64 `json:"hopSeconds"`  // in place of Costs.HopSeconds
+	HopTail     float64 `json:"hopTail"`     // in place of Costs.HopTail
 }
 
 // LookupCost is what a look-up costs at one threshold: Base + Million · (rows/10⁶)^Exponent µs up to 10⁶ rows in a

@@ -5,14 +5,23 @@ package plan
 func DefaultCosts() Costs {
 	return Costs{
 		DecodeMicros: 0.8, // BenchmarkDecodePost: ASCII 0.55, escaped Cyrillic 1.1 (docs/measurements/benchmarks.md, by stage)
-		// 2 cores / 67,100 posts/s accepted over HTTP (docs/measurements/benchmarks.md, the edges), less DecodeMicros; the
-		// client's share is in it, so an upper bound.
-		SplitMicros:  29,
+		// A process with the role split alone, less DecodeMicros and NATS.WriteMicros: 6.0 to 6.6 µs (refrain-lab bench cluster).
+		// Requests of many posts; those of one take the time of a request besides.
+		SplitMicros:  5,
 		ReadMicros:   1.5, // here, BenchmarkBatchDecode of topic 0.87; the rest is allowed for fetching: not measured by itself
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		// A match takes 3.3 (here: look-ups at 1 M texts, less those that find nothing, by match; 2.9 to 4.0 over thresholds);
 		// making the event 5, which is not measured by itself: the order of a post's record.
 		EventMicros: 8.3,
+		// refrain-lab bench cluster: the process with publish and api, less its share of time, by event; one client follows.
+		PublishMicros: 12,
+
+		// refrain-lab bench cluster, brokers of one node. Of the processes for look-ups what is left once look-ups, insertions and
+		// events are taken off; of the broker by least squares over the deployments.
+		Kafka: BrokerCost{WriteMicros: 0.8, ReadMicros: 2.2, TakeMicros: 9, HandMicros: 1, HopSeconds: 0.005, HopTail: 0.025},
+		NATS:  BrokerCost{WriteMicros: 0.5, ReadMicros: 1.5, TakeMicros: 1.6, HandMicros: 0.4, HopSeconds: 0.005, HopTail: 0.025},
+
+		ReplayMicros: 13.5,
 
 		// Here, 2026-11-23, ira, profiles of refrain backfill: gather 1.0 in memory and 1.2 into runs (2026-11-24), merge 0.2 and split 2.2, insert and
 		// expire 1.8 to 2.4, an event 2.0 to 3.6 and its match 3.3. A post of a run-in takes 4.0, from slices of 1 and 7 days with a span of 7.

@@ -16,6 +16,15 @@ type grid struct {
 	shape shape
 }
 
+// minWorkers is the fewest workers that refrain serve can run, or the smallest grid where there are none such; nil when no
+// grid does either.
+func minWorkers(w workload) *grid {
+	if g := w.withRows(1); g != nil {
+		return g
+	}
+	return minGrid(w)
+}
+
 // minGrid finds the grid: plain columns where they do, and a row more, which is a copy of the window more, only while
 // it saves a quarter of the workers: about where half of what each does is reading. nil when no grid does.
 func minGrid(w workload) *grid {
@@ -56,7 +65,22 @@ func (g *grid) workers() int { return g.shape.rows * g.shape.columns }
 // cores are the cores that are busy at the peak, in all workers.
 func (g *grid) cores() float64 { return sum(g.work.coreSeconds(g.shape)) * g.shape.workers() }
 
-// isCheaperThan prefers fewer workers, then fewer cards, then fewer busy cores.
+// isRunnable reports whether refrain serve can run it.
+func (g *grid) isRunnable() bool { return g.shape.rows == 1 }
+
+// smaller is the grid that takes a quarter fewer workers than g; nil where none does, or g is a grid itself.
+func (g *grid) smaller() *Grid {
+	m := minGrid(g.work)
+	if m == nil || !g.isRunnable() || m.isRunnable() {
+		return nil
+	}
+	return &Grid{Rows: m.shape.rows, Columns: m.shape.columns, Memory: m.work.workerBytes(m.shape.columns) * m.shape.workers()}
+}
+
+// isCheaperThan prefers what can be run, then fewer workers, then fewer cards, then fewer busy cores.
 func (g *grid) isCheaperThan(o *grid) bool {
+	if g.isRunnable() != o.isRunnable() {
+		return g.isRunnable()
+	}
 	return cmp.Or(cmp.Compare(g.workers(), o.workers()), cmp.Compare(g.gpus(), o.gpus()), cmp.Compare(g.cores(), o.cores())) < 0
 }

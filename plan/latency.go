@@ -20,8 +20,9 @@ func (w *workload) latency(s shape) (p50, p99 float64) {
 	fill := min(c.BatchSeconds, n/w.lookups(s))
 	service := n * max(w.turnMicros(s), w.cardMicros(s)) * 1e-6
 	utilisation := w.utilisation(s)
-	p50 = c.HopSeconds + fill/2 + wait(0.5, utilisation, service) + service
-	p99 = c.HopTail + fill + wait(0.99, utilisation, service) + service
+	hop, tail := w.hop(s)
+	p50 = hop + fill/2 + wait(0.5, utilisation, service) + service
+	p99 = tail + fill + wait(0.99, utilisation, service) + service
 	return p50, p99
 }
 

@@ -34,18 +34,21 @@ func (w *workload) onCard(s shape) float64 {
 }
 
 // coreSeconds are the cores of one worker that are busy at the peak, by what they do. Splitting posts and writing
-// events is shared by all workers; every sentence is looked up in each partition by itself.
+// events is shared by all workers; every sentence is looked up in each partition by itself, and read by each of its threads.
 func (w *workload) coreSeconds(s shape) []Share {
 	f, c := w.feed, w.costs
 	const micro = 1e-6
 	return []Share{
 		{"look-up", w.lookups(s) * float64(s.partitions) * w.engine.core(w, w.part(s)) * micro},
-		{"read", w.read(s) * c.ReadMicros * micro},
+		{"read", w.read(s) * float64(s.partitions) * w.readMicros(s) * micro},
 		{"insert", w.inserted(s) * c.InsertMicros * micro},
-		{"decode and split", f.posts() / s.workers() * (c.DecodeMicros + c.SplitMicros) * micro},
-		{"events", f.sentences() * f.EventsPerSentence / s.workers() * c.EventMicros * micro},
+		{"decode and split", f.posts() / s.workers() * (c.DecodeMicros + c.SplitMicros + w.broker(s).WriteMicros) * micro},
+		{"events", w.events() / s.workers() * (c.EventMicros + c.PublishMicros) * micro},
 	}
 }
+
+// events are found a second, at the peak.
+func (w *workload) events() float64 { return w.feed.sentences() * w.feed.EventsPerSentence }
 
 // turn is how busy the busiest thread of a worker is. A worker takes turns: it reads, then its partitions look up and
 // insert side by side, each on a core.
@@ -54,7 +57,7 @@ func (w *workload) turn(s shape) float64 { return w.lookups(s) * w.turnMicros(s)
 // turnMicros is the time of that thread for each sentence that is looked up.
 func (w *workload) turnMicros(s shape) float64 {
 	perLookup := 1 / w.lookups(s)
-	return w.read(s)*perLookup*w.costs.ReadMicros + w.engine.core(w, w.part(s)) +
+	return w.read(s)*perLookup*w.readMicros(s) + w.engine.core(w, w.part(s)) +
 		w.inserted(s)*perLookup/float64(s.partitions)*w.costs.InsertMicros
 }
 
@@ -78,13 +81,17 @@ func (w *workload) eventBytes() float64 {
 	return w.costs.EventShare * (w.costs.EventBytes + 2*w.feed.TextBytes)
 }
 
-// network is what a worker reads and writes, bytes/s: the sentences of its row and its column; and its part of the
-// posts, of the sentences written, of the events.
+// network is what a worker reads and writes, bytes/s: the sentences of its row and its column, in every thread; and its part
+// of the posts, of the sentences written, of the events.
 func (w *workload) network(s shape) float64 {
 	f := w.feed
-	shared := f.posts()*f.PostBytes + f.sentences()*w.recordBytes() +
-		f.sentences()*f.EventsPerSentence*w.eventBytes()
-	return w.read(s)*w.recordBytes() + shared/s.workers()
+	shared := f.posts()*f.PostBytes + f.sentences()*w.recordBytes() + w.events()*w.eventBytes()
+	return w.readBytes(s) + shared/s.workers()
+}
+
+// readBytes is what a worker reads of the sentence topic, bytes/s.
+func (w *workload) readBytes(s shape) float64 {
+	return w.read(s) * float64(s.partitions) * w.recordBytes()
 }
 
 // Names of the limits.

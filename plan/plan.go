@@ -2,13 +2,14 @@
 //
 // It is arithmetic on three structs: what the feed is like (Feed), what a worker's machine has (Machine), and what the
 // program needs for one post, one look-up and one row (Costs). Every match worker reads all sentences and looks them up
-// in the rows that it owns, so a worker more makes the windows smaller and leaves the reading as it is. Where reading
-// alone is too much for one worker, workers form a grid: its columns share the window, its rows share the look-ups, and
-// a column's rows hold copies of the same window.
+// in the rows that it owns, so a worker more makes the windows smaller and leaves the reading as it is. In a grid its
+// columns share the window, its rows share the look-ups, and a column's rows hold copies of the same window; refrain serve
+// runs none, so it is planned for only to say what it would take.
 //
 // A worker is feasible when no part of it is busier than Utilisation at the feed's peak, and what it holds fits
-// (load.go). The plan is the smallest grid of such workers (grid.go) over the engines that the machine can run
-// (engine.go). docs/plan.md has all formulae and the figures that they start from.
+// (load.go). The plan is the fewest such workers without a grid (grid.go), or the smallest grid where no number of them would
+// do, over the engines that the machine can run (engine.go). docs/plan.md has all formulae and the figures that they start
+// from.
 //
 // Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package plan
@@ -26,6 +27,10 @@ type Result struct {
 	Partitions       int    `json:"partitions"`       // of the sentence topic, at least; Columns × WorkerPartitions
 	WorkerPartitions int    `json:"workerPartitions"` // that a worker owns: it serves them side by side
 	GPUs             int    `json:"gpus"`             // in all workers
+
+	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
+	Grid       *Grid    `json:"grid"`       // the smallest grid, where it takes a quarter fewer workers than what is planned
+	HandOver   HandOver `json:"handOver"`
 
 	WindowRows      float64 `json:"windowRows"`      // distinct sentences in the window
 	WindowSentences float64 `json:"windowSentences"` // occurrences in the window
@@ -49,6 +54,8 @@ type Result struct {
 	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker
 	NetworkPerWorker float64 `json:"networkPerWorker"` // bytes/s read and written by a worker, at the peak
 	NetworkOut       float64 `json:"networkOut"`       // bytes/s that the brokers send to all workers, at the peak
+	BrokerCores      float64 `json:"brokerCores"`      // of all brokers, busy at the peak, without copies; 0: the topics are the worker's own
+	ReadShare        float64 `json:"readShare"`        // of the time of a thread of a worker, that it reads for: everything, whoever owns it
 
 	LatencyP50  float64 `json:"latencyP50"` // seconds from a post's arrival to its event, at the peak
 	LatencyP99  float64 `json:"latencyP99"`
@@ -87,7 +94,7 @@ func Plan(f Feed, m Machine, c Costs) (Result, error) {
 	var best *grid
 	var all []Alternative
 	for _, e := range engines(m) {
-		g := minGrid(workload{f, m, c, e})
+		g := minWorkers(workload{f, m, c, e})
 		all = append(all, g.alternative(e))
 		if g != nil && (best == nil || g.isCheaperThan(best)) {
 			best = g
@@ -108,4 +115,11 @@ func chosenFirst(all []Alternative, name string) []Alternative {
 		}
 	}
 	return all
+}
+
+// Grid is rows of columns of workers: every row holds a copy of the window and looks a part of the sentences up.
+type Grid struct {
+	Rows    int     `json:"rows"`
+	Columns int     `json:"columns"`
+	Memory  float64 `json:"memory"` // bytes, of all workers
 }

@@ -36,7 +36,7 @@ func simple() (plan.Feed, plan.Machine, plan.Costs) {
 		PostsPerDay: 8_640_000, PeakFactor: 1, Span: 24 * time.Hour * 16 / 17, Threshold: 0.8, Bits: 64, Ones: 1,
 		SentencesPerPost: 1, TokensPerSentence: 10, DistinctShare: 0.5, TextBytes: 20, PostBytes: 200,
 	}
-	m := plan.Machine{Cores: 4, Memory: 10e9, MemoryShare: 0.5, Network: 1e6}
+	m := plan.Machine{Broker: plan.Kafka, Cores: 4, Memory: 10e9, MemoryShare: 0.5, Network: 1e6}
 	c := plan.Costs{
 		DecodeMicros: 10, SplitMicros: 90, ReadMicros: 50, InsertMicros: 100,
 		RecordBytes: 100, RecordShare: 1, EventShare: 1, BatchSeconds: 0.01, MaxBatch: 64, HopSeconds: 0.001, HopTail: 0.002,
@@ -124,10 +124,11 @@ func TestDefaultFeeds(t *testing.T) {
 	}
 }
 
-// TestPeakOfTheDesign: at 10^9 posts a day every worker reads some 13 MB/s and 44 k sentences a second at the peak.
+// TestPeakOfTheDesign: at 10^9 posts a day every thread of every worker reads some 13 MB/s and 44 k sentences a second at the
+// peak.
 func TestPeakOfTheDesign(t *testing.T) {
 	r := mustPlan(t, feedOf(1e9), plan.DefaultMachine())
-	read := r.NetworkOut / float64(r.Workers)
+	read := r.NetworkOut / float64(r.Workers*r.WorkerPartitions)
 	if r.Sentences < 40e3 || r.Sentences > 60e3 || read < 10e6 || read > 16e6 {
 		t.Errorf("got %.0f sentences/s, %.3g bytes/s", r.Sentences, read)
 	}

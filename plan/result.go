@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -12,6 +13,7 @@ func (g *grid) result(all []Alternative) Result {
 	n := s.workers()
 	d := w.disk()
 	r := Result{
+		IsRunnable: g.isRunnable(), Grid: g.smaller(), HandOver: w.handOver(s),
 		Engine: w.engine.name(), Workers: g.workers(), Rows: s.rows, Columns: s.columns,
 		Partitions: s.columns * s.partitions, WorkerPartitions: s.partitions, GPUs: g.gpus(),
 		WindowRows: w.feed.windowRows(), WindowSentences: w.feed.windowSentences(), WindowBytes: w.windowBytes(),
@@ -21,13 +23,14 @@ func (g *grid) result(all []Alternative) Result {
 		SentenceLimit: topicMargin * d.sentences, EventLimit: topicMargin * d.events,
 		IndexBytes: d.index, LetterBytes: w.costs.LetterBytes, Disk: d.all() + w.costs.LetterBytes*n, DiskPerWorker: d.all()/n + w.costs.LetterBytes,
 		Sentences: w.feed.sentences(), LookupMicros: g.lookupMicros(),
-		NetworkPerWorker: w.network(s), NetworkOut: w.read(s) * w.recordBytes() * n,
+		NetworkPerWorker: w.network(s), NetworkOut: w.readBytes(s) * n,
+		BrokerCores: w.brokerCores(s), ReadShare: w.read(s) * w.readMicros(s) * 1e-6,
 		Utilisation: w.utilisation(s), Loads: descending(w.loads(s)),
 		Time: descending(times(w.coreSeconds(s), n)), MemoryBy: g.memoryBy(), Alternatives: all,
 	}
 	r.Bottleneck = r.Loads[0].Name
 	r.LatencyP50, r.LatencyP99 = w.latency(s)
-	r.Warnings = w.warnings(&r)
+	r.Warnings = g.warnings(&r)
 	return r
 }
 
@@ -86,18 +89,30 @@ func descending(shares []Share) []Share {
 	return shares
 }
 
+// maxPartitions is that of topics.partitions.
+const maxPartitions = 1024
+
+func brokerName(kind string) string {
+	if kind == NATS {
+		return "NATS"
+	}
+	return "Kafka"
+}
+
 // warnings say what the figures leave out.
-func (w *workload) warnings(r *Result) (warnings []string) {
+func (g *grid) warnings(r *Result) (warnings []string) {
+	w := &g.work
+	if !r.IsRunnable {
+		warnings = append(warnings, fmt.Sprintf("refrain serve cannot run this: it has no grid, and without one no number of workers does, "+
+			"since each reads everything, which is %.0f %% of the time of a thread", 100*w.feed.sentences()*w.readMicros(g.shape)*1e-6))
+	}
+	if r.Partitions > maxPartitions {
+		warnings = append(warnings, fmt.Sprintf("refrain serve cannot run this: topics.partitions is at most %s, and this takes %s",
+			units.Thousands(maxPartitions), units.Thousands(r.Partitions)))
+	}
 	if r.Workers > 1 {
-		warnings = append(warnings, "more than one worker process is not there yet: refrain serve is one process "+
-			"(docs/operations.md)")
-	}
-	if r.Rows > 1 {
-		warnings = append(warnings, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a "+
-			"copy of the window", r.Rows, r.Columns))
-	}
-	if r.Partitions > 1024 {
-		warnings = append(warnings, "topics.partitions is at most 1,024 today")
+		warnings = append(warnings, fmt.Sprintf("what %s costs was measured with a broker of one node on the same machine: its copies of the "+
+			"topics are not counted", brokerName(w.machine.Broker)))
 	}
 	if rows := w.part(shape{r.Rows, r.Columns, r.WorkerPartitions}); rows > measuredRows && r.Engine != "cuda" {
 		warnings = append(warnings, fmt.Sprintf("look-ups were measured to %.0f M rows in a partition; here are %.3g M, "+

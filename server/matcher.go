@@ -87,6 +87,7 @@ func (m *matcher) workerConfig() shard.Config {
 	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.quotas.caused
 	cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = m.redeliveries, n.tombstones, n.cfg.deployment()
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
+	cfg.ControlPoll = n.followEvery()
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
 	}

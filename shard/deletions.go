@@ -116,10 +116,10 @@ func (w *Worker) skipControl(r *topic.Record, err error) {
 }
 
 // readDeletions reads new tombstones: the rows show no such post any more, and the owner of partition 0 reports it in
-// the event topic. It reads once a poll.
+// the event topic.
 func (w *Worker) readDeletions(ctx context.Context) error {
 	now := w.cfg.Now()
-	if w.deleted.control == nil || !w.controlRead.IsZero() && now.Sub(w.controlRead) < w.cfg.Poll {
+	if w.deleted.control == nil || !w.controlRead.IsZero() && now.Sub(w.controlRead) < w.cfg.ControlPoll {
 		return nil
 	}
 	err := w.deleted.read(ctx, func(fresh []deletion) error {

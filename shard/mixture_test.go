@@ -94,7 +94,7 @@ func (m *machine) open(name string, partitions int) *jetstream.Topic {
 func (m *machine) config(store topic.Store, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = m.sentences, m.events, m.control, store, owned
-	cfg.Span, cfg.Lateness, cfg.Poll, cfg.Commit, cfg.OlderInterval = span, lateness, 5*time.Millisecond,
+	cfg.Span, cfg.Lateness, cfg.Poll, cfg.ControlPoll, cfg.Commit, cfg.OlderInterval = span, lateness, 5*time.Millisecond, 5*time.Millisecond,
 		5*time.Millisecond, 20*time.Millisecond
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	cfg.Rows = func(int) (shard.Rows, error) {

@@ -110,6 +110,7 @@ type Config struct {
 	Silence       time.Duration // a writer without watermarks for so long counts as dead: see Watermarks
 	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll          time.Duration // how long a turn waits for records
+	ControlPoll   time.Duration // the control topic is read this often, at most once a turn
 	Commit        time.Duration // the state is stored this often; 0: at every turn that has moved
 	OlderInterval time.Duration // this often a state is kept beside the current one, 60 of them
 	MaxQueue      int           // bytes of records that wait for rows before reading is narrowed, 1 or more
@@ -135,7 +136,7 @@ type Config struct {
 // Default is the configuration but for what the worker works on.
 func Default() Config {
 	return Config{
-		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
+		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond, ControlPoll: 100 * time.Millisecond,
 		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour,
 		Now: time.Now, Logger: slog.Default(),
 	}
@@ -171,6 +172,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	atLeast(int64(c.Silence), 1, "silence")
 	atLeast(int64(c.MaxHold), 0, "max hold")
 	atLeast(int64(c.Poll), 1, "poll")
+	atLeast(int64(c.ControlPoll), 0, "control poll")
 	atLeast(int64(c.Commit), 0, "commit")
 	atLeast(int64(c.OlderInterval), 1, "older interval")
 	atLeast(int64(c.MaxQueue), 1, "max queue")

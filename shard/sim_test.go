@@ -56,7 +56,7 @@ func configOf(e *sim.Env) Config {
 	cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 	cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
 	cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, slog.New(slog.DiscardHandler)
-	cfg.Poll = 100 * time.Millisecond // for tombstones: no reader waits
+	cfg.ControlPoll = 100 * time.Millisecond
 	return cfg
 }
 

@@ -67,7 +67,8 @@ func newRouteOver(tb testing.TB, sentences *topic.Memory) *route {
 func (r *route) config(owned ...int) Config {
 	cfg := Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = r.sentences, r.events, r.tombstones, r.store, owned
-	cfg.Span, cfg.Lateness, cfg.Deployment, cfg.Poll = time.Hour, 5*time.Minute, feed.Deployment{Name: "test"}, time.Millisecond
+	cfg.Span, cfg.Lateness, cfg.Deployment = time.Hour, 5*time.Minute, feed.Deployment{Name: "test"}
+	cfg.Poll, cfg.ControlPoll = time.Millisecond, time.Millisecond
 	cfg.Rows = func(int) (Rows, error) {
 		return sim.NewBrute(text.DefaultThreshold, cfg.Span, cfg.Lateness, sim.RetainAll), nil
 	}

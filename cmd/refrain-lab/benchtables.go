@@ -19,7 +19,7 @@ func benchTables() []benchTable {
 	return []benchTable{
 		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
 		benchEngines(),
-		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(), benchCluster(),
+		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(), benchCluster(), benchHot(),
 	}
 }
 
@@ -303,5 +303,24 @@ func benchCluster() benchTable {
 			f.IntSliceVar(&o.Workers, "workers", o.Workers, "processes for look-ups; 0: one process for everything")
 			f.DurationVar(&o.Idle, "idle", o.Idle, "how long requests are counted when nothing comes")
 		}, tables.Cluster)
+	return t
+}
+
+func benchHot() benchTable {
+	t := benchTable{
+		command: &cobra.Command{Use: "hot", Short: "One text posted again and again across several processes: what it does to the others",
+			Args: cli.AtMost(0, "none")},
+		starts:  true,
+		missing: tables.NoBroker,
+	}
+	t.measure = measureWith(t.command, tables.DefaultHot(), tables.QuickHot(), func(f *pflag.FlagSet, o *tables.HotOptions) {
+		f.StringVar(&o.Broker, "broker", o.Broker, "kafka or nats")
+		f.IntVar(&o.Workers, "workers", o.Workers, "processes for look-ups")
+		f.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions of the window")
+		f.IntVar(&o.Rate, "rate", o.Rate, "other posts a second")
+		f.DurationVar(&o.Around, "around", o.Around, "how long others come alone, before and after")
+		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long the text comes")
+		f.IntVar(&o.Times, "times", o.Times, "it comes in that time")
+	}, tables.Hot)
 	return t
 }

@@ -91,6 +91,7 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.machine.Cores, "cores", f.machine.Cores, "cores of a worker's machine")
 	to.StringVar(&f.memory, "memory", sized(f.machine.Memory), "memory of a worker's machine")
 	to.StringVar(&f.network, "network", sized(f.machine.Network), "bytes a second that a worker may read and write")
+	to.StringVar(&f.machine.Broker, "broker", f.machine.Broker, "of the topics, where there are several workers: kafka or nats")
 	to.IntVar(&f.machine.GPUs, "gpus", f.machine.GPUs, "GPUs of a worker's machine")
 	to.StringVar(&f.gpuMemory, "gpu-memory", sized(f.machine.GPUMemory), "memory of each GPU, with --gpus")
 	to.BoolVar(&f.json, "json", false, "print everything as JSON")
@@ -173,7 +174,7 @@ var planFlagOf = map[string]string{
 	"Bits": "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens",
 	"DistinctShare": "distinct",
 	"TextBytes":     "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
-	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
+	"Cores": "cores", "Memory": "memory", "Network": "network", "Broker": "broker", "GPUs": "gpus", "GPUMemory": "gpu-memory",
 	"Posts": "posts", "Slice": "slice", "Within": "within",
 }
 
@@ -232,7 +233,7 @@ func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	f.printGroups(b, flags, []struct{ title, names string }{
 		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
 		{"Window", "span lateness max-hold measure threshold model bits ones texts"},
-		{"Machine", "cores memory network gpus gpu-memory"},
+		{"Machine", "cores memory network broker gpus gpu-memory"},
 	})
 }
 
@@ -273,13 +274,15 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 		fmt.Fprintf(b, "%-12s"+format+"\n", append([]any{name}, args...)...)
 	}
 	fmt.Fprintln(b)
-	if r.Rows > 1 {
-		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window",
-			units.Thousands(r.Workers), r.Rows, r.Columns)
-	} else {
+	if r.IsRunnable {
 		line("workers", "%s, each on a machine of its own", units.Thousands(r.Workers))
+	} else {
+		line("workers", "%s, which refrain serve cannot run: a grid of %d rows that share the look-ups, %d columns that share the window",
+			units.Thousands(r.Workers), r.Rows, r.Columns)
 	}
-	line("partitions", "%s, %d a worker (topics.partitions)", units.Thousands(r.Partitions), r.WorkerPartitions)
+	line("partitions", "%s, %d a worker (topics.partitions), with a thread for each (set workers to %d)", units.Thousands(r.Partitions),
+		r.WorkerPartitions, r.WorkerPartitions)
+	printCluster(line, r)
 	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process",
 		units.Bytes(int64(r.MemoryPerWorker)),
 		units.Bytes(int64(r.Memory)), units.Bytes(int64(r.WindowBytes/float64(r.Columns))))

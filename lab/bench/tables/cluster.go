@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"refrain/internal/oracle"
 	"refrain/lab/report"
+	"refrain/plan"
 )
 
 // ClusterOptions are what Cluster asks besides.
@@ -63,11 +63,12 @@ type ClusterFigure struct {
 	Memory    map[string]int64   `json:"memory"`    // bytes, greatest RSS, likewise
 	Sent      float64            `json:"sent"`      // bytes a post, from all processes to the broker
 	Received  float64            `json:"received"`
-	Busy      map[string]float64 `json:"busy"` // requests a second by what they ask
-	Idle      map[string]float64 `json:"idle"` // the same when nothing comes
+	Busy      map[string]float64 `json:"busy"`    // requests a second by what they ask
+	Idle      map[string]float64 `json:"idle"`    // the same when nothing comes
+	IdleCPU   map[string]float64 `json:"idleCPU"` // share of a core then, as CPU
 	Events    int                `json:"events"`
 	Repeated  int                `json:"repeated"` // events that were written again, under the same id
-	Planned   float64            `json:"planned"`  // µs a post that plan says, of all processes and the broker
+	Planned   plan.PostMicros    `json:"planned"`  // what package plan reckons
 }
 
 // clusterBench is one run of the table.
@@ -75,6 +76,7 @@ type clusterBench struct {
 	*Config
 	options ClusterOptions
 	posts   []byte          // lines
+	found   DetectFigure    // what detect says of them
 	want    map[string]bool // ids of the events that detect finds
 	brokers map[string]*devBroker
 	topics  int // so many names were used
@@ -141,6 +143,9 @@ func (b *clusterBench) detect(ctx context.Context, file string) error {
 	if err == nil {
 		err = p.wait()
 	}
+	if err == nil {
+		err = b.found.read(p.stderr.String())
+	}
 	if err != nil {
 		return err
 	}
@@ -185,7 +190,9 @@ func (b *clusterBench) rounds(ctx context.Context) ([]ClusterFigure, error) {
 	}
 	var all []ClusterFigure
 	for _, of := range runs {
-		all = append(all, medianCluster(of))
+		f := medianCluster(of)
+		f.Planned = planned(&b.found, b.options.Partitions, f.Broker, f.Workers)
+		all = append(all, f)
 	}
 	return all, nil
 }
@@ -220,7 +227,7 @@ func (b *clusterBench) run(ctx context.Context, f *ClusterFigure, idle bool) (er
 	}
 	defer stream.Close()
 	go func() { through <- b.awaitAll(stream) }()
-	if err := d.post(ctx, bytes.NewReader(b.posts)); err != nil {
+	if err := d.post(ctx, b.posts); err != nil {
 		return err
 	}
 	accepted := time.Since(begin)
@@ -254,8 +261,25 @@ func (b *clusterBench) config(broker *devBroker, processes int) string {
 	if broker != nil {
 		topics += fmt.Sprintf(", name: bench-%d-%d, %s", os.Getpid(), b.topics, broker.yaml())
 	}
-	return fmt.Sprintf("workers: %d\nwindow: {max_hold: 2000d}\nlookup: {store: none}\ntopics: {%s}\n",
-		max(1, runtime.NumCPU()/max(1, processes)), topics)
+	return fmt.Sprintf("workers: %d\nwindow: {max_hold: 2000d}\nlookup: {store: none}\ntopics: {%s}\n", threads(processes), topics)
+}
+
+// threads are the match workers of each of so many processes for look-ups: as many as it has cores to itself.
+func threads(processes int) int { return max(1, benchCores/max(1, processes)) }
+
+// benchCores are those that the table is for.
+const benchCores = 2
+
+// planned is what package plan reckons for a deployment that gets posts of which detect says so.
+func planned(found *DetectFigure, partitions int, broker string, workers int) plan.PostMicros {
+	f := plan.DefaultFeed()
+	f.SentencesPerPost = float64(found.Sentences) / float64(found.Posts)
+	f.EventsPerSentence = float64(found.Events) / float64(found.Sentences)
+	if broker == embedded {
+		broker = ""
+	}
+	return plan.DefaultCosts().PostMicros(f, plan.Deployment{Broker: broker, Workers: workers, Threads: threads(workers),
+		Partitions: partitions, Rows: float64(found.Distinct)})
 }
 
 // awaitAll returns when every event that is to be found has come.
@@ -350,9 +374,13 @@ func (f *ClusterFigure) noteIdle(ctx context.Context, d *deployment, lasting tim
 	if err != nil {
 		return err
 	}
-	f.Idle = map[string]float64{}
-	for name, count := range after.since(before).requests {
-		f.Idle[name] = count / after.at.Sub(before.at).Seconds()
+	f.Idle, f.IdleCPU = map[string]float64{}, map[string]float64{}
+	took, used := after.at.Sub(before.at).Seconds(), after.since(before)
+	for name, count := range used.requests {
+		f.Idle[name] = count / took
+	}
+	for name, t := range used.cpu {
+		f.IdleCPU[role(name)] += t.Seconds() / took
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 func (b *clusterBench) report(file string, figures []ClusterFigure) *report.Report {
 	n := bytes.Count(b.posts, []byte("\n"))
 	r := b.Config.report("cluster", "The route over several processes that share the topics of a broker of one node: what it costs, on one machine.",
-		fmt.Sprintf("the first %s posts of %s, %s events", units.Thousands(n), filepath.Base(file), units.Thousands(len(b.want))))
+		fmt.Sprintf("the first %s posts of %s: %s sentences, %s events, %s texts in the window at the end", units.Thousands(n), filepath.Base(file),
+			units.Thousands(b.found.Sentences), units.Thousands(len(b.want)), units.Thousands(b.found.Distinct)))
 	r.Figures = figures
 	r.Grids = []report.Grid{clusterRates(figures), clusterCPU(figures), clusterWire(figures), clusterMemory(figures)}
 	r.Note("%s, all deployments in turns; ratios are of one round. Every run begins with an empty window, and is counted only if its events "+
@@ -38,31 +39,50 @@ func clusterRates(all []ClusterFigure) report.Grid {
 }
 
 func clusterCPU(all []ClusterFigure) report.Grid {
-	g := report.Grid{Caption: "**Processor time**, µs a post", Head: []string{"", "all", "split", "match, each", "publish and api",
-		"broker", "one process"}}
+	g := report.Grid{Caption: timeCaption, Head: []string{"", "all", "split", "match, each", "publish and api", "broker", "one process"}}
 	for _, f := range all {
-		g.Add(f.name(), units.Three(f.AllCPU), micros(f.CPU, "split"), micros(f.CPU, "match"), micros(f.CPU, "rest"),
-			micros(f.CPU, "broker"), micros(f.CPU, "all"))
+		p := &f.Planned
+		one := p.Split + p.Match + p.Publish
+		g.Add(f.name(), measuredAndPlanned(f.AllCPU, p.All), micros(f.CPU, "split", p.Split), micros(f.CPU, "match", p.Match),
+			micros(f.CPU, "rest", p.Publish), micros(f.CPU, "broker", p.Broker), micros(f.CPU, "all", one))
 	}
 	return g
 }
 
-func micros(of map[string]float64, name string) string {
+// timeCaption is that of the table by which package plan is judged.
+const timeCaption = "**Processor time**, µs a post: measured / as `refrain plan` reckons"
+
+func micros(of map[string]float64, name string, planned float64) string {
 	if v, ok := of[name]; ok {
-		return units.Three(v)
+		return measuredAndPlanned(v, planned)
 	}
 	return "-"
 }
 
+func measuredAndPlanned(measured, planned float64) string {
+	return units.Three(measured) + " / " + units.Three(planned)
+}
+
 func clusterWire(all []ClusterFigure) report.Grid {
 	g := report.Grid{Caption: "**What goes to the broker**", Head: []string{"", "bytes a post, to it", "bytes a post, from it",
-		"requests/s, busy", "requests/s, idle"}}
+		"requests/s, busy", "requests/s, idle",
+		"cores busy when idle: broker, all processes"}}
 	for _, f := range all {
 		if f.Broker != embedded {
-			g.Add(f.name(), units.Three(f.Sent), units.Three(f.Received), requests(f.Busy), requests(f.Idle))
+			g.Add(f.name(), units.Three(f.Sent), units.Three(f.Received), requests(f.Busy), requests(f.Idle), idleCores(f.IdleCPU))
 		}
 	}
 	return g
+}
+
+func idleCores(of map[string]float64) string {
+	processes := 0.0
+	for name, v := range of {
+		if name != "broker" {
+			processes += v
+		}
+	}
+	return fmt.Sprintf("%.3f, %.3f", of["broker"], processes)
 }
 
 // requests are the most frequent ones, and all together.

@@ -150,23 +150,58 @@ func (d *deployment) end() error {
 	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
 }
 
+// maxBody is what one request sends; the service takes no more than twice as much.
+const maxBody = 32 << 20
+
 // post sends posts, and returns when they are durable.
-func (d *deployment) post(ctx context.Context, body io.Reader) error {
+func (d *deployment) post(ctx context.Context, lines []byte) error {
+	for len(lines) > maxBody {
+		cut := bytes.LastIndexByte(lines[:maxBody], '\n') + 1
+		if err := d.postOne(ctx, lines[:cut]); err != nil {
+			return err
+		}
+		lines = lines[cut:]
+	}
+	return d.postOne(ctx, lines)
+}
+
+// postOne sends a body, and what was refused of it once more: the queue was full for longer than the service waits.
+func (d *deployment) postOne(ctx context.Context, lines []byte) error {
+	for {
+		next, err := d.postOnce(ctx, bytes.NewReader(lines))
+		if err != nil || next == 0 {
+			return err
+		}
+		for range next - 1 {
+			lines = lines[bytes.IndexByte(lines, '\n')+1:]
+		}
+	}
+}
+
+// postOnce sends a body. next is the line to go on with, from 1; 0: all of it is durable.
+func (d *deployment) postOnce(ctx context.Context, body io.Reader) (next int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.with("split").address+"/v1/posts", body)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	resp, err := d.client.Do(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
+	switch {
+	case err != nil:
+		return 0, err
+	case resp.StatusCode == http.StatusOK:
+		return 0, nil
+	case resp.StatusCode == http.StatusTooManyRequests:
+		var refused struct{ Next int }
+		err := json.Unmarshal(answer, &refused)
+		return refused.Next, err
 	}
-	return err
+	return 0, fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
 }
 
 // events opens a stream of events from the oldest on, one a line.
