@@ -177,6 +177,10 @@ func (n *node) sharedConditions() (all []*condition) {
 }
 
 func (n *node) checkPartitions(context.Context) error {
+	if !n.match.dealt.Load() {
+		return errors.New("not told yet which partitions are this process's: its group is still dealing them out, or has another " +
+			"process of this name")
+	}
 	var errs []error
 	for _, p := range n.match.crew.Partitions() {
 		if !p.CaughtUp {

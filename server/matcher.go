@@ -30,6 +30,7 @@ type matcher struct {
 	registry     *models.Registry
 	models       *models.Keeper
 	slots        []*windowSlot // by partition
+	dealt        atomic.Bool   // it has been told which partitions are its own
 
 	mu        sync.Mutex
 	detectors map[int]*detector.Partition // by partition, of those that are here
@@ -173,6 +174,7 @@ func (m *matcher) follow(ctx context.Context) error {
 		}
 		m.n.log.Info("partitions assigned", "partitions", parts)
 		m.crew.Assign(parts)
+		m.dealt.Store(true)
 	}
 }
 
