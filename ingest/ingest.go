@@ -86,6 +86,10 @@ func (b *Batch) Sources() []string {
 // ErrBehind says that posts come faster than they are looked up, and from whom.
 var ErrBehind = errors.New("posts arrive faster than they are compared")
 
+// ErrOverdue says that look-ups are so far behind that what comes now might leave the topic before it is looked up, whoever
+// sends it.
+var ErrOverdue = errors.New("look-ups are too far behind")
+
 // ErrDeletionsFull says that there is no room for further deletions until old ones may be forgotten.
 var ErrDeletionsFull = errors.New("no room for further deletions")
 

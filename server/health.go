@@ -187,7 +187,8 @@ func (n *node) sharedConditions() (all []*condition) {
 // when this one is ready would have two read back at a time.
 func (n *node) checkPartitions(context.Context) error {
 	if !n.match.assigned.Load() {
-		return errors.New("it is not known yet which partitions are this process's: it waits to join the group")
+		return errors.New("it is not known yet which partitions are this process's: its group is still dealing them out, or has " +
+			"another process of this name")
 	}
 	var errs []error
 	for _, p := range n.match.crew.Partitions() {

@@ -20,6 +20,7 @@ type pace struct {
 	lookedUpTo func() time.Time     // what was stamped by then is looked up
 	stands     func() bool          // look-ups stand for what is no sender's doing
 	max        time.Duration        // no one waits while they are less behind; 0: no one waits ever
+	overdue    time.Duration        // everybody waits while they are further behind
 	patience   time.Duration        // how long a client waits before it is told to come back
 
 	workers  int // 0: they are elsewhere, and nothing is known of what single senders cost
@@ -29,7 +30,7 @@ type pace struct {
 
 func newPace(cfg *Quotas, n *node) *pace {
 	return &pace{
-		lag: n.lag, lookedUpTo: n.lookedUpTo, stands: n.stands, max: cfg.Pace, patience: maxPaceWait, workers: n.paceWorkers(),
+		lag: n.lag, lookedUpTo: n.lookedUpTo, stands: n.stands, max: cfg.Pace, overdue: n.overdue(), patience: maxPaceWait, workers: n.paceWorkers(),
 		backlogs: map[quota.Sender]*backlog{},
 	}
 }
@@ -56,6 +57,18 @@ const maxPaceWait = 20 * time.Second
 
 // pacePause is between two looks at the lag, if there is no room meanwhile.
 const pacePause = 50 * time.Millisecond
+
+// overdue is how far look-ups may be behind where workers are elsewhere. The topics keep records for an hour more than windows
+// reach, with what max_hold may hold back: beyond that a record would leave before it is looked up, and the rows that it
+// matches before that. Our own worker is further behind only after a long stop, and then catches up.
+func (n *node) overdue() time.Duration {
+	if n.owners == nil {
+		return math.MaxInt64
+	}
+	return n.cfg.Window.MaxHold + retentionMargin/2
+}
+
+func (p *pace) isOverdue() bool { return p.lag() > p.overdue }
 
 func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 
@@ -134,6 +147,9 @@ func (p *pace) backlog(sender string) *backlog {
 
 // awaitPace holds a client's batch back for so long as it must wait. After patience it is refused, with ingest.ErrBehind.
 func (q *quotas) awaitPace(ctx context.Context, b *ingest.Batch) (release func(), err error) {
+	if q.pace.isOverdue() && len(b.Posts) > 0 {
+		return nil, ingest.ErrOverdue
+	}
 	ctx, cancel := context.WithTimeout(ctx, q.pace.patience)
 	defer cancel()
 	if release, err = q.followPace(ctx, b, func(string) {}); err != nil {
@@ -177,6 +193,9 @@ func (q *quotas) enter(b *ingest.Batch) (release func(), ok bool, changed <-chan
 		return func() {}, true, nil
 	}
 	from := quota.Sender(b.Sender)
+	if q.pace.isOverdue() {
+		return nil, false, nil
+	}
 	if q.pace.isBehind() && q.counted.Hurries(from, hurryWindow, quota.Usage{}) {
 		return nil, false, nil
 	}

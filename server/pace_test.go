@@ -133,6 +133,28 @@ func hold(t *testing.T, s *Server) (free func()) {
 	return sync.OnceFunc(func() { close(release) })
 }
 
+// TestDoorsCloseWhenOverdue: where look-ups are so far behind that records would leave the topic unseen, clients are refused at
+// once, whatever they have sent so far, and feeds wait. Deletions pass.
+func TestDoorsCloseWhenOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, setLag := paced(t)
+		q.pace.overdue = time.Hour
+		setLag(time.Hour + time.Second)
+		client, source := from(quota.Token("client")), from("")
+		begin := time.Now()
+		if _, err := q.admit(t.Context(), client); !errors.Is(err, ingest.ErrOverdue) || time.Since(begin) > 0 {
+			t.Errorf("a client is answered %v after %v, want ErrOverdue at once", err, time.Since(begin))
+		}
+		if _, err := q.admit(t.Context(), &ingest.Batch{Sender: client.Sender, Deleted: make([]feed.Tombstone, 1)}); err != nil {
+			t.Errorf("a deletion: %v", err)
+		}
+		time.AfterFunc(time.Minute, func() { setLag(time.Second) })
+		if _, err := q.await(t.Context(), source, func(string) {}); err != nil || time.Since(begin) < time.Minute {
+			t.Errorf("a feed goes on after %v with %v, want that it waits for a minute", time.Since(begin), err)
+		}
+	})
+}
+
 // TestAFloodFollowsTheLookUps: one client sends far more than its quota gives on average while the worker stands
 // still: it is told to come back, and the other is accepted all the time.
 func TestAFloodFollowsTheLookUps(t *testing.T) {

@@ -358,7 +358,9 @@ func (s *Server) close() error {
 // tick does what is due every second: watermarks, and memory back to the system.
 func (s *Server) tick(ctx context.Context) error {
 	var release memory.Keeper
-	if m := s.node.match; m != nil {
+	if m := s.node.match; m == nil {
+		memory.Limit(0)
+	} else {
 		// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 		// between two of them posts went through a fifth more slowly.
 		release = memory.Keeper{Garbage: 32 << 20, Budget: m.budget}

@@ -51,7 +51,7 @@ type holding struct {
 
 // CrewConfig says what a crew works on.
 type CrewConfig struct {
-	Worker  Config // of each of its workers; Owned and Rows are left out
+	Worker  Config // of each of its workers; Owned and Rows are left out, and MaxQueue is of all of them together
 	Workers int    // so many serve the partitions that have caught up, 1 or more
 
 	// Rows makes the empty window of a partition that was gained, and Gone says that nobody uses it any more.
@@ -283,8 +283,8 @@ func (c *Crew) clean() {
 	c.late = slices.DeleteFunc(c.late, (*Worker).isEmpty)
 }
 
-// maxLate bounds the workers that catch up at the same time: each reads everything.
-const maxLate = 4
+// maxLate bounds the workers that catch up at the same time: each reads everything, and has a queue.
+const maxLate = 2
 
 // take opens those that need wait no longer, all in one worker, or in the common ones where these are to begin.
 func (c *Crew) take(ctx context.Context) error {
@@ -390,6 +390,7 @@ func (c *Crew) openWorker(ctx context.Context, number int, all []*holding, share
 func (c *Crew) workerConfig(number int) Config {
 	cfg := c.cfg.Worker
 	cfg.progressed, cfg.number, cfg.Spent = c.changed, new(atomic.Int64), nil
+	cfg.MaxQueue = max(1, cfg.MaxQueue/(c.cfg.Workers+maxLate))
 	cfg.number.Store(int64(number))
 	if spent := c.cfg.Spent; spent != nil {
 		cfg.Spent = func(all []Spent) {

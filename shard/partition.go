@@ -48,7 +48,9 @@ type partition struct {
 	state  State
 	stamp  int64 // the newest stamp among the inserted records
 	window []windowRecord
-	young  young
+	// stretch is how far apart in time records are told apart in window.
+	stretch time.Duration
+	young   young
 	// deletes says that there is a control topic.
 	deletes bool
 	counts  counts
@@ -72,10 +74,27 @@ type partition struct {
 	gone bool // guarded by lock: nobody may use the rows any more
 }
 
-// windowRecord is a record of q with sentences in the window.
+// windowRecord is one or some records of q with sentences in the window.
 type windowRecord struct {
-	position int64
-	newest   feed.Time
+	position int64     // of the first
+	begin    feed.Time // the newest time in it
+	newest   feed.Time // in all of them
+}
+
+// maxWindowRecords is about how many windowRecords there are, however many records: they are not in the window's budget. A
+// replay begins so much too early.
+const maxWindowRecords = 4096
+
+// remember notes a record with sentences. One that is no newer than those before it goes with them at no cost.
+func (q *partition) remember(position int64, newest feed.Time) {
+	if n := len(q.window); n > 0 {
+		last := &q.window[n-1]
+		if newest <= last.newest || newest < last.begin.Add(q.stretch) {
+			last.newest = max(last.newest, newest)
+			return
+		}
+	}
+	q.window = append(q.window, windowRecord{position, newest, newest})
 }
 
 // insertItem inserts a record of q.
@@ -126,11 +145,11 @@ func (q *partition) inserted(x *item) {
 	if len(x.posts()) == 0 {
 		return
 	}
-	h := windowRecord{x.position, x.batch.Sentences[0].Time}
+	newest := x.batch.Sentences[0].Time
 	for i := range x.batch.Sentences {
-		h.newest = max(h.newest, x.batch.Sentences[i].Time)
+		newest = max(newest, x.batch.Sentences[i].Time)
 	}
-	q.window = append(q.window, h)
+	q.remember(x.position, newest)
 }
 
 // expect tells the rows what will be looked up next, so that they can search for several at once.

@@ -125,9 +125,19 @@ func (w *Worker) decode(r *topic.Record) (*item, error) {
 		return nil, fmt.Errorf("read sentence topic: partition %d, position %d: %w", r.Partition, r.Position, err)
 	}
 	x.batch = b
-	x.size += len(b.Sentences) * int(unsafe.Sizeof(feed.Sentence{}))
+	x.size = decodedSize(len(r.Data), &b)
 	w.checkVersion(x)
 	return x, nil
+}
+
+// decodedSize is what a record of so many bytes takes once it is decoded: its sentences, one array of their tokens, and a
+// copy of the record for their strings.
+func decodedSize(record int, b *topic.Batch) int {
+	size := record + len(b.Sentences)*int(unsafe.Sizeof(feed.Sentence{}))
+	for i := range b.Sentences {
+		size += 8 * len(b.Sentences[i].Tokens)
+	}
+	return size
 }
 
 func (w *Worker) checkVersion(x *item) {

@@ -46,8 +46,6 @@ type snapshotPoint struct {
 
 const (
 	headMagic = "RSNH"
-	// maxWindowRecords bounds the records of the window in a head: of more, several are one, and the window is left later.
-	maxWindowRecords = 4096
 	// maxMeta is more than a head has.
 	maxMeta = 1 << 28
 )
@@ -61,22 +59,8 @@ func (w *Worker) headOf(q *partition) *snapshotHead {
 		sentenceTopic: w.topics[0], controlTopic: w.topics[2],
 		insert: q.insert, stamp: q.stamp, deletedTo: q.deletedTo,
 		observe: snapshotPoint{r.from(q.id, min(q.state.LookupFrom[q.id], q.insert)), r.parts[q.id].steps()},
-		window:  coarse(q.window), young: q.young.sentences,
+		window:  q.window, young: q.young.sentences,
 	}
-}
-
-// coarse joins neighbours, so that there are no more than maxWindowRecords.
-func coarse(window []windowRecord) (all []windowRecord) {
-	at := (len(window) + maxWindowRecords - 1) / maxWindowRecords
-	for i, one := range window {
-		if i%at == 0 {
-			all = append(all, one)
-			continue
-		}
-		last := &all[len(all)-1]
-		last.newest = max(last.newest, one.newest)
-	}
-	return all
 }
 
 func (h *snapshotHead) append(dst []byte) []byte {
@@ -100,7 +84,8 @@ func (h *snapshotHead) append(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(h.window)))
 	for _, r := range h.window {
-		dst = binary.AppendVarint(binary.AppendVarint(dst, r.position), int64(r.newest))
+		dst = binary.AppendVarint(binary.AppendVarint(dst, r.position), int64(r.begin))
+		dst = binary.AppendVarint(dst, int64(r.newest))
 	}
 	return h.appendYoung(dst)
 }
@@ -139,9 +124,9 @@ func decodeHead(data []byte) (*snapshotHead, error) {
 	for i := range h.observe.steps {
 		h.observe.steps[i] = step{d.varint("step"), d.varint("step"), d.varint("step"), d.byte("step") == 1}
 	}
-	h.window = make([]windowRecord, d.count("window", len(d.rest)/2))
+	h.window = make([]windowRecord, d.count("window", len(d.rest)/3))
 	for i := range h.window {
-		h.window[i] = windowRecord{d.varint("window"), feed.Time(d.varint("window"))}
+		h.window[i] = windowRecord{d.varint("window"), feed.Time(d.varint("window")), feed.Time(d.varint("window"))}
 	}
 	h.young = make([]youngSentence, d.count("young", len(d.rest)/22))
 	for i := range h.young {

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"refrain/ingest"
 	"refrain/internal/check"
 )
@@ -118,6 +120,10 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
+// maxUnacked bounds the bytes of the messages that are read and not acknowledged, however few they are; a usual one has one
+// KiB.
+const maxUnacked = 32 << 20
+
 // Source is the posts of the Bluesky network, read from a Jetstream server over a WebSocket.
 //
 // One goroutine, started by the first Next, keeps a connection and reads messages ahead; Next makes batches of
@@ -132,6 +138,7 @@ type Source struct {
 	cfg      Config
 	cursor   *cursor
 	messages chan message
+	unacked  *semaphore.Weighted // bytes of messages
 	slots    chan struct{}
 
 	pending *message // received, and belonging to the next batch
@@ -153,6 +160,7 @@ func New(cfg Config) (*Source, error) {
 		cfg:      cfg,
 		cursor:   newCursor(cfg),
 		messages: make(chan message, 4096),
+		unacked:  semaphore.NewWeighted(maxUnacked),
 		slots:    make(chan struct{}, cfg.InFlight),
 		quit:     make(chan struct{}),
 		ended:    make(chan struct{}),
@@ -186,6 +194,7 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 			b.setAck(&batch, part)
 			return batch, nil
 		}
+		b.unacked.Release(part.bytes)
 		b.cursor.acknowledge(part, nil) // nothing to hand on, and that much is known for good
 	}
 }
@@ -197,6 +206,7 @@ func (b *Source) wait(ctx context.Context) (message, error) {
 		if b.cursor.current(m.era) {
 			return *m, nil
 		}
+		b.unacked.Release(m.size)
 	}
 	for {
 		select {
@@ -204,6 +214,7 @@ func (b *Source) wait(ctx context.Context) (message, error) {
 			if b.cursor.current(m.era) {
 				return m, nil
 			}
+			b.unacked.Release(m.size)
 		case <-ctx.Done():
 			return message{}, ctx.Err()
 		case <-b.quit:
@@ -221,6 +232,7 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 	defer delay.Stop()
 	for n := 1; ; n++ {
 		part.extend(m.time)
+		part.bytes += m.size
 		m.put(&batch)
 		if n == b.cfg.BatchPosts {
 			return batch, part
@@ -243,6 +255,7 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 func (b *Source) setAck(batch *ingest.Batch, part *span) {
 	batch.OnAck(context.Background(), func(err error) {
 		b.cursor.acknowledge(part, err)
+		b.unacked.Release(part.bytes)
 		<-b.slots
 	})
 }

@@ -314,6 +314,42 @@ func TestWaitsForSlowAcks(t *testing.T) {
 	second.Done(nil)
 }
 
+// TestLargeMessagesWaitOutside: what is read and not acknowledged is bounded by bytes too, and all of it comes.
+func TestLargeMessagesWaitOutside(t *testing.T) {
+	const n, most = 120, 40 << 20
+	text := strings.Repeat("large ", 100_000)
+	f := mustFirehose(t, func(_ int, _ int64, send func(string) error) {
+		for i := range n {
+			if send(strings.Replace(created(i), "post ", text, 1)) != nil {
+				return
+			}
+		}
+		_ = send("")
+	})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.InFlight = f.url, n }))
+	posts, unacked := 0, 0
+	var batches []ingest.Batch
+	for posts < n {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		batch, err := b.Next(ctx)
+		cancel()
+		if err != nil && len(batches) == 0 {
+			t.Fatalf("after %d posts: %v", posts, err)
+		}
+		if err != nil {
+			for i := range batches {
+				batches[i].Done(nil)
+			}
+			batches, unacked = nil, 0
+			continue
+		}
+		batches, posts = append(batches, batch), posts+len(batch.Posts)
+		if unacked += len(batch.Posts) * len(text); unacked > most {
+			t.Fatalf("%d bytes of posts are handed on and not acknowledged, want %d at most", unacked, most)
+		}
+	}
+}
+
 func TestCursorOutlivesTheProcess(t *testing.T) {
 	dir := bluesky.CursorDir(t.TempDir())
 	f := mustFirehose(t, func(n int, cursor int64, send func(string) error) {

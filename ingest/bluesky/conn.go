@@ -98,7 +98,7 @@ func (b *Source) connect(ctx context.Context, pause *backoff.ExponentialBackOff)
 		if first {
 			pause.Reset()
 		}
-		m.era = era
+		m.era, m.size = era, min(m.size+messageOverhead, maxUnacked)
 		b.cursor.start(m.time)
 		if err := b.push(ctx, m); err != nil {
 			return err
@@ -186,7 +186,9 @@ func (b *Source) read(ctx context.Context, conn *websocket.Conn) (message, error
 	case kind != websocket.MessageText:
 		return b.reject(0, data, errors.New("a binary message, want JSON")), nil
 	}
-	return b.decode(data), nil
+	m := b.decode(data)
+	m.size = int64(len(data))
+	return m, nil
 }
 
 // maxDiscard is how many times MaxMessage of one message is read to get at the next: of one that never ends there is none.
@@ -201,12 +203,19 @@ func (b *Source) discard(r io.Reader) error {
 	return err
 }
 
-// push queues a message for Next.
+// messageOverhead is what a message takes besides what was sent.
+const messageOverhead = 512
+
+// push queues a message for Next, as soon as there is room for it.
 func (b *Source) push(ctx context.Context, m message) error {
+	if err := b.unacked.Acquire(ctx, m.size); err != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case b.messages <- m:
 		return nil
 	case <-ctx.Done():
+		b.unacked.Release(m.size)
 		return context.Cause(ctx)
 	}
 }

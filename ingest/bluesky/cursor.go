@@ -26,9 +26,10 @@ type cursor struct {
 
 // span is the stretch of the firehose that one batch covers.
 type span struct {
-	era  int
-	last int64 // greatest server time in it
-	done bool
+	era   int
+	last  int64 // greatest server time in it
+	done  bool
+	bytes int64 // of its messages
 }
 
 func (s *span) extend(t int64) { s.last = max(s.last, t) }

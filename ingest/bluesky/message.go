@@ -16,6 +16,7 @@ import (
 type message struct {
 	era      int   // of the connection: messages of an earlier era are void
 	time     int64 // the server's time_us, 0 when it could not be read
+	size     int64 // of what waits, in bytes
 	post     *feed.Post
 	note     *ingest.Note
 	deleted  *feed.Tombstone

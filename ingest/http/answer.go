@@ -174,6 +174,12 @@ func failure(err error, retryHint string) problem.Problem {
 			Type: problem.QueueFull, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
 			Detail: "Posts arrive faster than they are processed; the queue stayed full." + retryHint,
 		}
+	case is(ingest.ErrOverdue):
+		return problem.Problem{
+			Type: problem.QueueFull, Status: http.StatusTooManyRequests, RetryAfter: time.Minute,
+			Detail: "Posts wait to be compared with others for so long that further ones might be lost unseen: the workers of this " +
+				"service stand still, or are too few." + retryHint,
+		}
 	case is(ingest.ErrBehind):
 		return problem.Problem{
 			Type: problem.Pace, Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,

@@ -19,13 +19,28 @@ const (
 	quietWait = 500 * time.Millisecond
 	busyWait  = 20 * time.Millisecond
 	busyBytes = 64 << 10
-	// fetchBytes is how much one answer holds; but a batch of records comes whole, however large.
-	fetchBytes = 1 << 20
+	// maxAnswer is how much one answer holds, and allAnswers those of all partitions, since each may hold one that nobody takes;
+	// but no less than minAnswer, and a batch of records comes whole, however large.
+	maxAnswer  = 1 << 20
+	minAnswer  = 64 << 10
+	allAnswers = 32 << 20
 	// answerTimeout is how long an answer may take beyond the wait. It must do for the largest batch of records.
 	answerTimeout = 30 * time.Second
 )
 
 const readCommitted = 1
+
+// answerBytes is how much an answer holds where so many partitions are read.
+func answerBytes(partitions int) int32 {
+	return int32(max(minAnswer, min(maxAnswer, allAnswers/max(1, partitions))))
+}
+
+// reading is how many partitions this member reads.
+func (s *Source) reading() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.assigned)
+}
 
 // fetch asks for the records of a partition from an offset on.
 func (s *Source) fetch(ctx context.Context, topic string, number int, at int64, busy bool) (*fetched, error) {
@@ -35,11 +50,12 @@ func (s *Source) fetch(ctx context.Context, topic string, number int, at int64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+answerTimeout)
 	defer cancel()
+	limit := answerBytes(s.reading())
 	m, err := s.fetches.RoundTrip(ctx, s.client.Addr, &fetch.Request{
-		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(minBytes), MaxBytes: fetchBytes,
+		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(minBytes), MaxBytes: limit,
 		IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(number), CurrentLeaderEpoch: -1, FetchOffset: at, LogStartOffset: -1, PartitionMaxBytes: fetchBytes,
+			Partition: int32(number), CurrentLeaderEpoch: -1, FetchOffset: at, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
 	})
 	if err != nil {

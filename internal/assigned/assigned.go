@@ -32,6 +32,14 @@ func (l *Latest) Set(parts []int) {
 	l.wake()
 }
 
+// Clear takes the parts away. Who was never told of any waits on: having none yet is not the same as being dealt none.
+func (l *Latest) Clear() {
+	l.mu.Lock()
+	l.parts = nil
+	l.mu.Unlock()
+	l.wake()
+}
+
 // Fail is what Next returns from now on. The first error stays.
 func (l *Latest) Fail(err error) {
 	l.mu.Lock()

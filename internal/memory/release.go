@@ -57,15 +57,21 @@ func (k *Keeper) Holds(bytes int64) {
 // takes: what is promised is 300 MB, and the runtime counts what it has not given back yet.
 const budgetHeadroom = 200 << 20
 
-// limit sets the memory limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows
+// limit sets the memory limit of the collector, once. What others hold beside the windows
 // comes and goes within a second, and a share of what the windows hold says nothing about it.
 func (k *Keeper) limit() {
 	if k.limited || k.Budget == 0 {
 		return
 	}
 	k.limited = true
+	Limit(k.Budget)
+}
+
+// Limit has the collector work for a process whose windows may hold so many bytes: none where it has none. GOMEMLIMIT, if set,
+// wins.
+func Limit(budget int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(k.Budget + budgetHeadroom)
+		debug.SetMemoryLimit(budget + budgetHeadroom)
 	}
 }
 

@@ -228,8 +228,18 @@ func (l *Leases) deal(ctx context.Context, live map[string]*leaseEntry) error {
 			return err
 		}
 	}
-	l.latest.Set(l.view.held())
+	l.announce(live)
 	return nil
+}
+
+// announce says what is held. Having nothing is news only where nothing is due: the first leases may be others' still.
+func (l *Leases) announce(live map[string]*leaseEntry) {
+	held := l.view.held()
+	if len(held) == 0 && !l.view.isSpare(live) {
+		l.latest.Clear()
+		return
+	}
+	l.latest.Set(held)
 }
 
 // report logs an error, the same one once.

@@ -172,6 +172,12 @@ func (v *leaseView) should(live map[string]*leaseEntry) []int {
 	return topic.Deal(v.parts, names)[v.worker]
 }
 
+// isSpare reports whether this process has its name, and there are more processes than parts.
+func (v *leaseView) isSpare(live map[string]*leaseEntry) bool {
+	e := v.holders(live)[v.worker]
+	return e != nil && e.Process == v.process && len(v.should(live)) == 0
+}
+
 // stranger is a live process that came before us and deals out another number of parts, nil without one.
 func (v *leaseView) stranger(live map[string]*leaseEntry) (e *leaseEntry, lives bool) {
 	me := live[v.process]

@@ -14,9 +14,10 @@ import (
 
 const (
 	// maxAhead bounds the bytes, and maxFetch the messages, that wait in the queue of a reader; Fetch takes no further
-	// message when it has maxFetch records.
-	maxAhead = 16 << 20
-	maxFetch = 256
+	// message when it has maxFetch records, or maxFetchBytes of them.
+	maxAhead      = 16 << 20
+	maxFetch      = 256
+	maxFetchBytes = 4 << 20
 	// maxPull is how many messages are asked of the server at a time. A limit in bytes would be better, but with
 	// one every answer carries a status message too, and then the client's own buffer (of maxPull) overflows.
 	maxPull = 64
@@ -188,10 +189,11 @@ func (r *reader) collect(first item) ([]topic.Record, error) {
 		return nil, first.err
 	}
 	out := first.records
-	for len(out) < maxFetch {
+	for size := first.size; len(out) < maxFetch && size < maxFetchBytes; {
 		select {
 		case i := <-r.queue:
 			r.ahead.Release(i.size)
+			size += i.size
 			if i.err != nil {
 				r.held = i.err
 				return out, nil

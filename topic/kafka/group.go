@@ -187,7 +187,7 @@ func (g *Group) begin(gen *kafka.Generation) {
 
 // refuse begins to wait for the end of a process of our name, which may be this one before it was restarted.
 func (g *Group) refuse() {
-	g.latest.Set(nil)
+	g.latest.Clear()
 	if !g.refused.IsZero() {
 		return
 	}

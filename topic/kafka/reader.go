@@ -15,10 +15,11 @@ import (
 
 const (
 	// maxAhead bounds the bytes, and maxQueue the answers, that wait in the queue of a reader; besides, each broker's loop
-	// has one answer in its hands. Fetch takes no further answer when it has maxFetch records.
-	maxAhead = 16 << 20
-	maxQueue = 64
-	maxFetch = 256
+	// has one answer in its hands. Fetch takes no further answer when it has maxFetch records, or maxFetchBytes of them.
+	maxAhead      = 16 << 20
+	maxQueue      = 64
+	maxFetch      = 256
+	maxFetchBytes = 4 << 20
 	// narrowAhead is that of a narrow reader.
 	narrowAhead = 1 << 20
 	// retryTimeout is how long a reader tries to go on by itself before Fetch says that it cannot.
@@ -129,11 +130,11 @@ func (r *reader) collect(first item) ([]topic.Record, error) {
 		return nil, err
 	}
 	out := first.records
-	for len(out) < maxFetch && r.held == nil {
+	for size := first.size; len(out) < maxFetch && size < maxFetchBytes && r.held == nil; {
 		select {
 		case i := <-r.queue:
 			if r.take(i) == nil {
-				out = append(out, i.records...)
+				out, size = append(out, i.records...), size+i.size
 			}
 		default:
 			return out, nil
