@@ -12,6 +12,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/internal/check"
+	"refrain/internal/clocks"
 	"refrain/internal/natsconn"
 )
 
@@ -26,12 +27,16 @@ type ClusterConfig struct {
 	// MaxPayload is the largest message in bytes that the servers must take.
 	MaxPayload int
 
+	// Delta is how far our clock may be from the servers': beyond it Prompt topics take nothing of this process.
+	Delta time.Duration
+	Now   func() time.Time // our clock
+
 	Logger *slog.Logger // is told about connections, what is changed of streams, and what becomes wrong with them
 }
 
 // DefaultCluster still wants its servers.
 func DefaultCluster() ClusterConfig {
-	return ClusterConfig{MaxPayload: Default().MaxPayload, Logger: slog.Default()}
+	return ClusterConfig{MaxPayload: Default().MaxPayload, Delta: 10 * time.Second, Now: time.Now, Logger: slog.Default()}
 }
 
 const maxReplicas = 5 // of the server
@@ -42,7 +47,7 @@ func (c *ClusterConfig) validate() error {
 		many = fmt.Errorf("replicas: %d, want %d or fewer", c.Replicas, maxReplicas)
 	}
 	return errors.Join(c.Conn.Validate(), many, check.AtLeast(0, "replicas", c.Replicas),
-		check.AtLeast(1, "max payload", c.MaxPayload), check.Set("logger", c.Logger != nil))
+		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
 }
 
 // Cluster is a connection to NATS servers of somebody else, one or a cluster, that keep topics and stores in JetStream.
@@ -111,7 +116,11 @@ func (c *Cluster) checkAccount(ctx context.Context) error {
 func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
 	w := newWatched(cfg.Name)
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg) }
-	t, err := openTopic(ctx, c.js, cfg, health{check: func() error { return nil }, ended: w.ended, why: w.why}, ensure)
+	may := func() error { return nil }
+	if cfg.Prompt {
+		may = c.checkClock
+	}
+	t, err := openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.why}, ensure)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +163,17 @@ func (c *Cluster) check() error {
 	if !c.conn.IsConnected() {
 		return c.watch.disconnected()
 	}
-	return errors.Join(c.checkServer(), c.watch.problems())
+	return errors.Join(c.checkServer(), c.watch.problems(), c.checkClock())
 }
+
+func (c *Cluster) checkClock() error {
+	ahead, _ := c.Skew()
+	return clocks.Check(ahead, c.cfg.Delta)
+}
+
+// Skew is how far our clock is ahead of the servers', that much at least, as they were asked last; false: none was yet. Where
+// their own differ it is that of the one nearest to ours.
+func (c *Cluster) Skew() (ahead time.Duration, measured bool) { return c.watch.skew() }
 
 // Close ends the connection. Readers are to be closed before; one that is not ends with an error. Closing twice does
 // nothing.

@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 
+	"refrain/internal/clocks"
 	"refrain/topic"
 )
 
@@ -156,15 +157,7 @@ func lasting(err error) bool {
 func (h *health) measure(sent, stamped, acknowledged time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.measured = true
-	switch {
-	case stamped.Before(sent.Truncate(time.Millisecond)):
-		h.skew = sent.Sub(stamped)
-	case stamped.After(acknowledged):
-		h.skew = acknowledged.Sub(stamped)
-	default:
-		h.skew = 0
-	}
+	h.measured, h.skew = true, clocks.Ahead(sent, stamped, acknowledged)
 }
 
 func (h *health) check(delta time.Duration) error {
@@ -183,8 +176,8 @@ func (h *health) check(delta time.Duration) error {
 			errs = append(errs, fmt.Errorf("topic %s: %s: %w", key.topic, key.operation, n.err))
 		}
 	}
-	if h.skew.Abs() > delta {
-		errs = append(errs, fmt.Errorf("our clock is %v from the brokers': set it right", h.skew))
+	if err := clocks.Check(h.skew, delta); err != nil {
+		errs = append(errs, err)
 	}
 	if len(errs) == 0 {
 		return nil
