@@ -33,7 +33,9 @@ func (n *node) openNATSBroker(ctx context.Context) (broker, error) {
 }
 
 func (b *natsBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
-	t, err := b.OpenTopic(ctx, spec.jetstream(b.name+"-"+spec.name, b.n.log))
+	c := spec.jetstream(b.name+"-"+spec.name, b.n.log)
+	c.Now = b.n.now
+	t, err := b.OpenTopic(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,8 @@ type Config struct {
 	// GET /metrics; nil: there are none. The instruments are those of OpenTelemetry's global meter.
 	Metrics http.Handler `yaml:"-"`
 	Version string       `yaml:"-"` // of the program, for the User-Agent of webhooks
+	// Now is the clock of what is written; nil: time.Now.
+	Now func() time.Time `yaml:"-"`
 }
 
 // Log says what is logged, and how.

@@ -77,7 +77,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, now: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, now: cfg.Now, ready: make(chan struct{}), ended: make(chan struct{})}
 	s.quotas = quotas{log: cfg.Logger, now: time.Now, warning: rate.Sometimes{Interval: time.Minute}}
 	return s, nil
 }

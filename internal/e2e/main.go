@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"refrain/internal/config"
 	"refrain/internal/memory"
@@ -15,11 +16,16 @@ import (
 	"refrain/server"
 )
 
-// asServer makes a test binary behave as a server; configFile is what that reads.
+// asServer makes a test binary behave as a server; configFile is what that reads, clockAhead how far its clock is ahead.
 const (
 	asServer   = "RUN_REFRAIN_SERVER"
 	configFile = "RUN_REFRAIN_CONFIG"
+	clockAhead = "RUN_REFRAIN_CLOCK"
 )
+
+// WithClock is the setting that makes the clock of a server differ from that of the machine: programs of Go ask the kernel for
+// the time, so that nothing between the two can tell them another one.
+func WithClock(ahead time.Duration) string { return clockAhead + "=" + ahead.String() }
 
 // WithConfig is the setting that names a configuration file.
 func WithConfig(path string) string { return configFile + "=" + path }
@@ -61,6 +67,9 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), "test"
+	if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
+		cfg.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
 	s, err := server.New(cfg)
 	if err != nil {
 		return err
