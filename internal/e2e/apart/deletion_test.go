@@ -13,9 +13,7 @@ const long = "the quick brown fox jumps over the lazy dog"
 func TestDeletion(t *testing.T) {
 	onEach(t, 30*time.Second, "", func(d *deployment) {
 		t := d.t
-		all := d.start("split-1", "match-1", "match-2", "api-1")
-		split, match, api := all[0], all[1], all[3]
-		d.settled(api, match, all[2])
+		split, api, match, _ := d.startFour()
 
 		post(split, `{"id":"a","text":"`+long+`"}`)
 		api.Await(10*time.Second, "post in the window", func() bool { return strings.Contains(found(t, api.URL("")), `"post":"a"`) })

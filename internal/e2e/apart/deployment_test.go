@@ -68,8 +68,20 @@ func (d *deployment) start(workers ...string) (all []*e2e.Process) {
 	return all
 }
 
+// startFour starts a split, an api and two workers. The workers begin one after the other: two that begin at once, where there has
+// never been one, may both take a partition, and need some seconds until everybody knows who keeps it.
+func (d *deployment) startFour() (split, api, one, two *e2e.Process) {
+	d.t.Helper()
+	first := d.start("split-1", "api-1", "match-1")
+	split, api, one = first[0], first[1], first[2]
+	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
+	two = d.start("match-2")[0]
+	d.settled(split, api, one, two)
+	return split, api, one, two
+}
+
 // settled waits until two workers have two of the four partitions each, and everybody knows of it.
-func (d *deployment) settled(api *e2e.Process, workers ...*e2e.Process) {
+func (d *deployment) settled(split, api *e2e.Process, workers ...*e2e.Process) {
 	d.t.Helper()
 	api.Await(time.Minute, "two partitions each", func() bool {
 		for _, p := range workers {
@@ -79,6 +91,7 @@ func (d *deployment) settled(api *e2e.Process, workers ...*e2e.Process) {
 		}
 		return true
 	})
+	split.Await(time.Minute, "word of all", func() bool { status, _ := do(split, "DELETE", "/v1/posts/none", ""); return status == 204 })
 	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
 }
 
