@@ -20,6 +20,8 @@ type broker interface {
 	openStore(ctx context.Context, name string) (topic.Store, error)
 	// join makes this process one of a group that parts are dealt out to.
 	join(ctx context.Context, group string, parts int) (topic.Membership, error)
+	// skew is how far our clock is ahead of the broker's, at least; false: it is not known, or there is but one clock.
+	skew(ctx context.Context) (ahead time.Duration, measured bool)
 	// Check says why records are not taken now; nil: they are.
 	Check() error
 	// Lost says why a topic is another one than it was, so that the node has to be opened anew; nil: none is.
@@ -106,11 +108,13 @@ func (b *embedded) join(context.Context, string, int) (topic.Membership, error) 
 	return nil, errors.New("a data directory is one process's")
 }
 
+func (b *embedded) skew(context.Context) (time.Duration, bool) { return 0, false }
+
 // jetstream is what JetStream is told, here and elsewhere.
 func (s *topicSpec) jetstream(name string, now func() time.Time, log *slog.Logger) jetstream.TopicConfig {
 	c := jetstream.DefaultTopic()
 	c.Name, c.Partitions, c.MaxAge, c.MaxBytes, c.Packed, c.Purged, c.Fixed = name, s.partitions, s.maxAge, s.maxBytes, s.packed, s.purged, s.fixed
-	c.Now, c.Logger = now, log
+	c.Prompt, c.Now, c.Logger = s.prompt, now, log
 	if s.refuses {
 		c.Discard = jetstream.DiscardNew
 	}

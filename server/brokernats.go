@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"refrain/topic"
 	"refrain/topic/jetstream"
@@ -23,7 +24,7 @@ func (n *node) openNATSBroker(ctx context.Context) (broker, error) {
 	if cfg.Conn, err = natsConn(&n.cfg.Topics.NATS); err != nil {
 		return nil, fmt.Errorf("configuration: topics.nats: %w", err)
 	}
-	cfg.Replicas, cfg.Logger = n.cfg.Topics.Replicas, n.log
+	cfg.Replicas, cfg.Now, cfg.Logger = n.cfg.Topics.Replicas, n.now, n.log
 	c, err := jetstream.Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -46,6 +47,8 @@ func (b *natsBroker) openStore(ctx context.Context, name string) (topic.Store, e
 	}
 	return s, nil
 }
+
+func (b *natsBroker) skew(context.Context) (time.Duration, bool) { return b.Skew() }
 
 func (b *natsBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
 	cfg := jetstream.DefaultLeases()

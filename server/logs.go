@@ -19,7 +19,7 @@ import (
 // topics keep them there too, since nobody goes from machine to machine to look for a post that was refused.
 type lineLog struct {
 	name, file, topic string
-	maxBytes          func(*Config) int64 // of the topic: as many as the files have together
+	maxBytes          func(*Config) int64 // of the topic, which servers of NATS set aside
 }
 
 var (
@@ -34,7 +34,7 @@ const (
 	deliveryLogs     = 2
 )
 
-func letterBytes(c *Config) int64 { return int64(c.DeadLetters.Bytes) * int64(c.DeadLetters.Files+1) }
+func letterBytes(c *Config) int64 { return int64(c.DeadLetters.Bytes) }
 
 // openDeadLetters opens a file of dead letters in the data directory, or the topic that is in its place.
 func (n *node) openDeadLetters(ctx context.Context, of lineLog) (*ingest.DeadLetters, error) {
@@ -127,7 +127,7 @@ func (d *letterDrops) look(ctx context.Context) {
 	if dropped := size.Dropped - d.known; d.known >= 0 && dropped > 0 {
 		d.letters.Dropped(dropped)
 		d.log.Error("the oldest dead letters are dropped to make room for others", "topic", d.name, "letters", dropped,
-			"hint", "fetch them in time (refrain topics print), or raise dead_letters.bytes or dead_letters.files")
+			"hint", "fetch them in time (refrain topics print), or raise dead_letters.bytes")
 	}
 	d.known = size.Dropped
 }

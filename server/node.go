@@ -43,6 +43,7 @@ type node struct {
 	space       space
 	quotas      *quotas
 	caughtUp    atomic.Bool
+	clockAhead  atomic.Int64 // of the broker\'s, in nanoseconds; see watchClock
 
 	window detector.Config
 	// tombstones are what is known of deletions.
@@ -150,7 +151,7 @@ func (n *node) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return errors.Join(n.observeTombstones(), n.observeLosses(), n.openSpace(ctx))
+	return errors.Join(n.observeTombstones(), n.observeLosses(), n.observeClock(), n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {

@@ -259,7 +259,7 @@ func (s *Server) parts() []func(context.Context) error {
 		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchTopics, n.watchLetters, n.health.run,
 	}
 	if n.owners != nil {
-		parts = append(parts, n.owners.run, n.followDeletions)
+		parts = append(parts, n.owners.run, n.followDeletions, n.watchClock)
 	}
 	if s.cfg.has(roleAPI) {
 		parts = append(parts, s.followRecent)

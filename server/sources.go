@@ -117,7 +117,7 @@ func (s *Server) openHTTP() (err error) {
 	cfg.FieldsOf = h.With
 	l := &s.cfg.Limits
 	cfg.MaxUploads, cfg.UploadBytes, cfg.ReadTimeout = l.Uploads, int64(l.UploadBytes), l.ReadTimeout
-	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
+	cfg.MaxBody, cfg.Now, cfg.Logger = int64(s.cfg.Ingest.Body), s.now, s.log
 	cfg.Sender, cfg.Admit, cfg.Room, cfg.Owed = senderOf, s.quotas.admit, s.quotas.room, s.quotas.exceeded
 	if s.node.owners != nil {
 		cfg.Spread = (&spread{n: s.node}).await

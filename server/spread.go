@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -72,6 +73,11 @@ func (n *node) behindDeletions(ctx context.Context) []httpsource.Behind {
 	})
 	if err != nil {
 		return nobody
+	}
+	if len(found.Missing) > 0 {
+		n.missing.Do(func() {
+			n.log.Warn("not all workers have said that they know of a deletion", "missing", found.Missing, "error", errors.Join(found.Reasons...))
+		})
 	}
 	return byWorker(found.Missing, owners)
 }

@@ -244,7 +244,7 @@ func (c *Crew) giveUpOne(ctx context.Context, h *holding) error {
 		c.drop(h)
 	}
 	if h.epoch > 0 {
-		if err := c.putOwner(ctx, h, true); err != nil {
+		if err := c.putReleased(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,11 @@ func (c *Crew) take(ctx context.Context) error {
 	if len(ready) == 0 || len(c.Workers()) >= c.cfg.Workers+maxLate {
 		return nil
 	}
-	return c.failed(ready, c.open(ctx, ready))
+	if err := c.failed(ready, c.open(ctx, ready)); err != nil {
+		return err
+	}
+	c.tellNow()
+	return nil
 }
 
 func (c *Crew) failed(all []*holding, err error) error {

@@ -59,6 +59,13 @@ func (c *Crew) tell(ctx context.Context) error {
 	return nil
 }
 
+// tellNow has the next tell not wait for its time: what nobody is told of, nobody asks for.
+func (c *Crew) tellNow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = time.Time{}
+}
+
 func (c *Crew) lastTold() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,6 +87,19 @@ func (c *Crew) tellOf(ctx context.Context, h *holding) error {
 	defer c.mu.Unlock()
 	h.epoch, h.superseded, h.owner = 0, true, Owner{}
 	return nil
+}
+
+// putReleased says that the partition is given up, unless somebody else has it by now: two that take over at once have the same
+// epoch, and what the one gives up the other may keep.
+func (c *Crew) putReleased(ctx context.Context, h *holding) error {
+	if c.cfg.OwnerEvery == 0 {
+		return nil
+	}
+	owner, err := ReadOwner(ctx, c.cfg.Worker.Store, h.id)
+	if err != nil || owner != nil && owner.Worker != c.cfg.Name && owner.Epoch >= h.epoch {
+		return err
+	}
+	return c.putOwner(ctx, h, true)
 }
 
 func (c *Crew) putOwner(ctx context.Context, h *holding, released bool) error {

@@ -24,7 +24,8 @@ const (
 	silence    = "RUN_REFRAIN_SILENCE"
 )
 
-// WithClock is the setting of a server whose clock is ahead of everybody's, or behind.
+// WithClock is the setting of a server whose clock is ahead of everybody's, or behind: programs of Go ask the kernel for the time, so that
+// nothing between the two can tell them another one.
 func WithClock(by time.Duration) string { return ahead + "=" + by.String() }
 
 // WithSilence is the setting of a server for which a writer counts as dead that has been silent for so long.

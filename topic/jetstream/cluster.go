@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/internal/check"
+	"refrain/internal/clocks"
 	"refrain/internal/natsconn"
 )
 
@@ -26,12 +28,16 @@ type ClusterConfig struct {
 	// MaxPayload is the largest message in bytes that the servers must take.
 	MaxPayload int
 
+	// Delta is how far our clock may be from the servers': beyond it Prompt topics take nothing of this process.
+	Delta time.Duration
+	Now   func() time.Time // our clock
+
 	Logger *slog.Logger // is told about connections, what is changed of streams, and what becomes wrong with them
 }
 
 // DefaultCluster still wants its servers.
 func DefaultCluster() ClusterConfig {
-	return ClusterConfig{MaxPayload: Default().MaxPayload, Logger: slog.Default()}
+	return ClusterConfig{MaxPayload: Default().MaxPayload, Delta: 10 * time.Second, Now: time.Now, Logger: slog.Default()}
 }
 
 const maxReplicas = 5 // of the server
@@ -42,7 +48,7 @@ func (c *ClusterConfig) validate() error {
 		many = fmt.Errorf("replicas: %d, want %d or fewer", c.Replicas, maxReplicas)
 	}
 	return errors.Join(c.Conn.Validate(), many, check.AtLeast(0, "replicas", c.Replicas),
-		check.AtLeast(1, "max payload", c.MaxPayload), check.Set("logger", c.Logger != nil))
+		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
 }
 
 // Cluster is a connection to NATS servers of somebody else, one or a cluster, that keep topics and stores in JetStream.
@@ -110,9 +116,13 @@ func (c *Cluster) checkAccount(ctx context.Context) error {
 // work with. The stream of one that exists keeps more than cfg says where it does: longer, more bytes, more replicas.
 func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
 	w := newWatched(cfg.Name, c.cfg.Logger)
+	may := w.refusal
+	if cfg.Prompt {
+		may = func() error { return cmp.Or(w.refusal(), c.checkClock()) }
+	}
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
 	err := untilFound(ctx, func(ctx context.Context) (err error) {
-		w.topic, err = openTopic(ctx, c.js, cfg, health{check: w.refusal, ended: w.ended, why: w.why}, ensure)
+		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.why}, ensure)
 		return err
 	})
 	if err != nil {
@@ -159,7 +169,7 @@ func (c *Cluster) check() error {
 	if !c.conn.IsConnected() {
 		return c.watch.disconnected()
 	}
-	return errors.Join(c.checkServer(), c.watch.problems())
+	return errors.Join(c.checkServer(), c.watch.problems(), c.checkClock())
 }
 
 // Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
@@ -169,6 +179,15 @@ func (c *Cluster) Lost() error {
 	}
 	return nil
 }
+
+func (c *Cluster) checkClock() error {
+	ahead, _ := c.Skew()
+	return clocks.Check(ahead, c.cfg.Delta)
+}
+
+// Skew is how far our clock is ahead of the servers', that much at least, as they were asked last; false: none was yet. Where
+// their own differ it is that of the one nearest to ours.
+func (c *Cluster) Skew() (ahead time.Duration, measured bool) { return c.watch.skew() }
 
 // Close ends the connection. Readers are to be closed before; one that is not ends with an error. Closing twice does
 // nothing.

@@ -46,6 +46,10 @@ type TopicConfig struct {
 	// Coding compresses the data of messages, where that makes them smaller.
 	Coding Coding
 
+	// Prompt says that records are stamped as they are appended, so that a clock that is wrong is refused: on servers of
+	// somebody else, see ClusterConfig.Delta.
+	Prompt bool
+
 	// Purged says that Purge will be called: the server refuses it for all others.
 	Purged bool
 

@@ -11,7 +11,9 @@ import (
 
 	js "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
+	"refrain/internal/clocks"
 	"refrain/topic"
 )
 
@@ -38,7 +40,8 @@ type watch struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	looking sync.Mutex // one look at a time
+	looking     sync.Mutex // one look at a time
+	skewWarning rate.Sometimes
 
 	mu        sync.Mutex
 	streams   []*watched
@@ -56,9 +59,11 @@ type watched struct {
 	short  int              // how often in a row it ended before its last mark
 
 	mu      sync.Mutex
-	problem error // of the last look
-	unsafe  error // its settings are such that records could get lost
-	lost    error // for ever
+	problem error         // of the last look
+	unsafe  error         // its settings are such that records could get lost
+	lost    error         // for ever
+	ahead   time.Duration // our clock, of that of the server that leads the stream
+	timed   bool          // ahead is known
 
 	ended chan struct{} // closed with lost
 }
@@ -91,7 +96,7 @@ func (x *watched) check() error {
 
 func startWatch(c *Cluster) *watch {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watch{cluster: c, cancel: cancel, done: make(chan struct{}), connected: time.Now()}
+	w := &watch{skewWarning: rate.Sometimes{Interval: time.Minute}, cluster: c, cancel: cancel, done: make(chan struct{}), connected: time.Now()}
 	go w.run(ctx)
 	return w
 }
@@ -170,6 +175,7 @@ func (w *watch) look(ctx context.Context) {
 		g.Go(func() error { w.lookAt(ctx, x); return nil })
 	}
 	_ = g.Wait() // none has an error: each notes its own
+	w.warn()
 }
 
 func (w *watch) lookAt(ctx context.Context, x *watched) {
@@ -178,7 +184,11 @@ func (w *watch) lookAt(ctx context.Context, x *watched) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
+	asked := w.cluster.cfg.Now()
 	stream, err := w.cluster.js.Stream(ctx, x.name)
+	if err == nil {
+		x.time(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
+	}
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -224,6 +234,39 @@ func (x *watched) setUnsafe(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unsafe = err
+}
+
+func (x *watched) time(ahead time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ahead, x.timed = ahead, true
+}
+
+// skew is that of the server whose clock is nearest to ours.
+func (w *watch) skew() (ahead time.Duration, measured bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.streams {
+		x.mu.Lock()
+		if x.timed && (!measured || x.ahead.Abs() < ahead.Abs()) {
+			ahead, measured = x.ahead, true
+		}
+		x.mu.Unlock()
+	}
+	return ahead, measured
+}
+
+// warnSkew is the difference of clocks from which on it is reported.
+const warnSkew = time.Second
+
+// warn says now and then that our clock differs.
+func (w *watch) warn() {
+	if ahead, _ := w.skew(); ahead.Abs() > warnSkew {
+		w.skewWarning.Do(func() {
+			w.cluster.cfg.Logger.Warn("nats: our clock differs from the servers': set it right", "ahead", ahead.String(),
+				"refused_beyond", w.cluster.cfg.Delta.String())
+		})
+	}
 }
 
 // note logs what has changed.

@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 
+	"refrain/internal/clocks"
 	"refrain/topic"
 )
 
@@ -198,15 +199,7 @@ func lasting(err error) bool {
 func (h *health) measure(sent, stamped, acknowledged time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.measured = true
-	switch {
-	case stamped.Before(sent.Truncate(time.Millisecond)):
-		h.skew = sent.Sub(stamped)
-	case stamped.After(acknowledged):
-		h.skew = acknowledged.Sub(stamped)
-	default:
-		h.skew = 0
-	}
+	h.measured, h.skew = true, clocks.Ahead(sent, stamped, acknowledged)
 }
 
 func (h *health) check(delta time.Duration, topics []*link) error {
@@ -228,8 +221,8 @@ func (h *health) check(delta time.Duration, topics []*link) error {
 			errs = append(errs, fmt.Errorf("topic %s: %s: %w", key.topic, key.operation, n.err))
 		}
 	}
-	if h.skew.Abs() > delta {
-		errs = append(errs, fmt.Errorf("our clock is %v from the brokers': set it right", h.skew))
+	if err := clocks.Check(h.skew, delta); err != nil {
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("kafka: %w", err)

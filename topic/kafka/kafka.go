@@ -191,7 +191,7 @@ func (c *Cluster) drop(l *link) {
 // measure compares clocks, and warns now and then when they differ.
 func (c *Cluster) measure(sent, stamped, acknowledged time.Time) {
 	c.health.measure(sent, stamped, acknowledged)
-	if skew := c.Skew(); skew.Abs() > warnSkew {
+	if skew, _ := c.Skew(); skew.Abs() > warnSkew {
 		c.skewWarning.Do(func() {
 			c.cfg.Logger.Warn("kafka: our clock differs from the brokers': set it right", "ahead", skew.String(),
 				"refused_beyond", c.cfg.Delta.String())
@@ -199,9 +199,10 @@ func (c *Cluster) measure(sent, stamped, acknowledged time.Time) {
 	}
 }
 
-// Skew is how far our clock is ahead of the brokers', as the last Put of a Store has shown: that much at least.
-func (c *Cluster) Skew() time.Duration {
+// Skew is how far our clock is ahead of the brokers', that much at least, as the last Put of a Store has shown; false: there was
+// none yet.
+func (c *Cluster) Skew() (ahead time.Duration, measured bool) {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
-	return c.health.skew
+	return c.health.skew, c.health.measured
 }
