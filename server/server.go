@@ -166,8 +166,16 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
+	begin, err := s.beginStarting()
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.openParts(ctx, begin.waitsFor), begin.finish())
+}
+
+func (s *Server) openParts(ctx context.Context, waiting func(error)) (err error) {
 	s.quotas.openMetrics()
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr()); err != nil {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr(), waiting); err != nil {
 		return err
 	}
 	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
@@ -244,7 +252,7 @@ func (s *Server) parts() []func(context.Context) error {
 		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchTopics, n.health.run,
 	}
 	if n.owners != nil {
-		parts = append(parts, n.owners.run, n.followDeletions)
+		parts = append(parts, n.owners.run, n.followDeletions, n.watchStrangers)
 	}
 	if s.cfg.has(roleAPI) {
 		parts = append(parts, s.followRecent)
