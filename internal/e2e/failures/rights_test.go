@@ -140,7 +140,6 @@ func TestPasswordChanged(t *testing.T) {
 // TestStartRefused: what no time mends ends the process, which says what to do.
 func TestStartRefused(t *testing.T) {
 	addr, ca, user, password := devservers.KafkaSASL(t)
-	plain := devservers.Kafka(t)
 	otherCA := filepath.Join(t.TempDir(), "other.pem")
 	mustSelfSign(t, otherCA)
 	login := fmt.Sprintf("sasl: {mechanism: plain, user: %s, password: %s}", user, password)
@@ -148,10 +147,9 @@ func TestStartRefused(t *testing.T) {
 		topics string
 		words  []string
 	}{
-		"wrong CA":          {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, %s}", addr, otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
-		"wrong name":        {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s, server_name: broker.example}, %s}", addr, ca, login), []string{"set tls.server_name"}},
-		"wrong password":    {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, sasl: {mechanism: plain, user: %s, password: secret-wrong}}", addr, ca, user), []string{"the broker refuses this user or password"}},
-		"TLS where is none": {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}}", plain, ca), []string{"does not speak TLS"}},
+		"wrong CA":       {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, %s}", addr, otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
+		"wrong name":     {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s, server_name: broker.example}, %s}", addr, ca, login), []string{"set tls.server_name"}},
+		"wrong password": {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, sasl: {mechanism: plain, user: %s, password: secret-wrong}}", addr, ca, user), []string{"the broker refuses this user or password"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, test.topics)
@@ -184,11 +182,12 @@ func mustSelfSign(t *testing.T, path string) {
 // TestStartWaits: what time may mend is waited for, and /readyz says what for.
 func TestStartWaits(t *testing.T) {
 	for name, test := range map[string]struct{ topics, words string }{
-		"no broker":        {"kafka: {brokers: ['127.0.0.1:1']}", "no broker answers: is it running, and is the address right?"},
-		"no such host":     {"kafka: {brokers: ['no-such-host.invalid:9092']}", "no such host"},
-		"no server":        {"nats: {servers: ['nats://127.0.0.1:1']}", "127.0.0.1:1"},
-		"no such server":   {"nats: {servers: ['nats://no-such-host.invalid:4222']}", "no-such-host"},
-		"one of two is up": {"", ""},
+		"no broker":         {"kafka: {brokers: ['127.0.0.1:1']}", "no broker answers: is it running, and is the address right?"},
+		"no such host":      {"kafka: {brokers: ['no-such-host.invalid:9092']}", "no such host"},
+		"TLS where is none": {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true}}", devservers.Kafka(t)), "does not speak TLS (tls.enabled)"},
+		"no server":         {"nats: {servers: ['nats://127.0.0.1:1']}", "no NATS server answers at nats://127.0.0.1:1"},
+		"no such server":    {"nats: {servers: ['nats://no-such-host.invalid:4222']}", "no-such-host"},
+		"one of two is up":  {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.topics == "" {
