@@ -24,6 +24,7 @@ func (n *node) openNATSBroker(ctx context.Context) (broker, error) {
 	if cfg.Conn, err = natsConn(&n.cfg.Topics.NATS); err != nil {
 		return nil, fmt.Errorf("configuration: topics.nats: %w", err)
 	}
+	cfg.Conn.Waiting = n.waiting
 	cfg.Replicas, cfg.Now, cfg.Logger = n.cfg.Topics.Replicas, n.now, n.log
 	c, err := jetstream.Connect(ctx, cfg)
 	if err != nil {

@@ -174,7 +174,12 @@ func (n *node) storageMeans() string {
 func (n *node) sharedConditions() (all []*condition) {
 	if n.owners != nil {
 		all = append(all, &condition{name: "nobody_serves", means: "Of some partitions of the window there has never been an owner.",
-			after: 3 * time.Second, check: n.owners.check})
+			after: 3 * time.Second, check: n.owners.check},
+			&condition{name: "another_deployment", means: "Another deployment uses the same topics.", check: n.strangers.check})
+	}
+	if n.cfg.onBroker() {
+		all = append(all, &condition{name: "not_a_member", after: 10 * time.Second, check: n.memberships.check,
+			means: "This process has no part in what is dealt out: it goes on with what it has."})
 	}
 	if n.owners != nil && n.match != nil {
 		all = append(all, &condition{name: "catching_up", means: "Partitions of this process have not caught up: look-ups in them wait.",

@@ -77,6 +77,9 @@ func (m *matcher) crewConfig() shard.CrewConfig {
 		}
 		return c
 	}
+	if m.n.strangers != nil {
+		c.Mark = m.n.strangers.mark
+	}
 	c.Name, c.Address, c.Grace = cfg.worker(), cfg.address(m.n.listening), cfg.Cluster.HandoverGrace
 	return c
 }

@@ -26,13 +26,13 @@ import (
 // node is one process of the service: its topics, and the roles that stand between them.
 type node struct {
 	cfg       Config
-	listening string    // the address of the HTTP server
-	meanwhile *starting // is told what the start waits for; nil: nobody is
+	listening string // the address of the HTTP server
 	log       *slog.Logger
 	now       func() time.Time
 	broker    broker
 	disk      disk
-	copying   bool // records keep the stamps that they had
+	copying   bool        // records keep the stamps that they had
+	waiting   func(error) // is told what the start waits for
 
 	sentences, events, control openTopic
 	store                      topic.Store // states of the workers, cursors of the sinks
@@ -51,13 +51,15 @@ type node struct {
 	follower   *shard.Follower // feeds them where the topics are shared
 
 	// What belongs to one role; nil without it.
-	owners    *owners          // of the partitions, elsewhere too; nil: all are here
-	directory *peers.Directory // with owners: where they are
-	asker     peers.Asker
-	partial   metric.Int64Counter // answers that lack partitions
-	split     *split.Split
-	match     *matcher
-	canaries  *canaries // of split and match together; nil: there are none
+	memberships memberships
+	strangers   *strangers       // who shares the topics by mistake; nil: nobody can
+	owners      *owners          // of the partitions, elsewhere too; nil: all are here
+	directory   *peers.Directory // with owners: where they are
+	asker       peers.Asker
+	partial     metric.Int64Counter // answers that lack partitions
+	split       *split.Split
+	match       *matcher
+	canaries    *canaries // of split and match together; nil: there are none
 
 	health        *health
 	healthMetrics metric.Registration
@@ -78,11 +80,12 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory, or what others share with us, and everything on it. What fails is closed again. For a
-// broker that is not there, or is choosing its leaders, it waits.
-func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string, meanwhile *starting) (*node, error) {
+// broker that is not there, or is choosing its leaders, it waits, and tells waiting why.
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string,
+	waiting func(error)) (*node, error) {
 	for pauses := retry.Steady(); ; {
 		n := &node{
-			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, meanwhile: meanwhile,
+			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, waiting: waiting,
 			holding: rate.Sometimes{Interval: 10 * time.Minute}, missing: rate.Sometimes{Interval: time.Minute},
 		}
 		err := n.open(ctx)
@@ -90,12 +93,16 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 			return n, nil
 		}
 		err = errors.Join(err, n.close())
-		if !cfg.onBroker() || !isTemporary(err) || ctx.Err() != nil {
+		if !cfg.onBroker() || !isTemporary(err) && !isStranger(err) || ctx.Err() != nil {
 			return nil, err
 		}
-		meanwhile.waitsFor(err)
 		pause := pauses.NextBackOff()
-		cfg.Logger.Warn("waiting for the broker of the topics", "error", err, "pause", pause)
+		waiting(err)
+		what := "waiting for the broker of the topics"
+		if isStranger(err) {
+			what = "waiting for another deployment to end"
+		}
+		cfg.Logger.Warn(what, "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
 			return nil, err
 		}
@@ -124,6 +131,11 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.cfg.onBroker() {
 		n.start = &startStore{Store: n.store, n: n}
 		n.store = n.start
+	}
+	if n.cfg.onBroker() {
+		if err := n.refuseStrangers(ctx); err != nil {
+			return err
+		}
 	}
 	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
 		return err

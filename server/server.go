@@ -171,17 +171,17 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
 	s.logStart()
-	s.quotas.openMetrics()
-	meanwhile, err := s.startAnswering()
+	begin, err := s.beginStarting()
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.openAll(ctx, meanwhile), meanwhile.stop())
+	return errors.Join(s.openParts(ctx, begin.waitsFor), begin.finish())
 }
 
-// openAll opens what the route is made of. meanwhile is told what that waits for.
-func (s *Server) openAll(ctx context.Context, meanwhile *starting) (err error) {
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr(), meanwhile); err != nil {
+// openParts opens what the route is made of. waiting is told what that waits for.
+func (s *Server) openParts(ctx context.Context, waiting func(error)) (err error) {
+	s.quotas.openMetrics()
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr(), waiting); err != nil {
 		return err
 	}
 	s.webhooks.n = s.node
@@ -259,7 +259,7 @@ func (s *Server) parts() []func(context.Context) error {
 		s.tick, n.catchUp, n.purge, n.watchSpace, n.watchTopics, n.watchLetters, n.health.run,
 	}
 	if n.owners != nil {
-		parts = append(parts, n.owners.run, n.followDeletions, n.watchClock)
+		parts = append(parts, n.owners.run, n.followDeletions, n.watchClock, n.watchStrangers)
 	}
 	if s.cfg.has(roleAPI) {
 		parts = append(parts, s.followRecent)

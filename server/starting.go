@@ -2,10 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,97 +12,90 @@ import (
 	"refrain/internal/problem"
 )
 
-// starting answers while the process waits for a broker: that it is alive, what it waits for, and nothing else yet. Else
-// whoever watches it would hear nothing at all, and start it again for that.
+// starting answers while a process opens what it needs, which may take as long as a broker is away: that it lives, and is
+// not ready, and why. All other requests are told to come again.
 type starting struct {
 	server   *http.Server
-	listener *lentListener
-	served   chan struct{} // closed when Serve has returned
+	listener *net.TCPListener
+	done     chan struct{}
 
-	mu      sync.Mutex
-	waiting error // for what; nil: for nothing in particular
+	mu  sync.Mutex
+	why error // what it waits for; nil: nothing
 }
 
-// lentListener is given back by Close, and stays open.
-type lentListener struct{ *net.TCPListener }
+// retryStarting is when clients shall come again that come too early.
+const retryStarting = 5 * time.Second
 
-// Close implements net.Listener: it ends an Accept that waits.
-func (l *lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
-
-// startAnswering answers on a listener until stop; where nobody shares the topics, nothing is waited for, and it is nil.
-func (s *Server) startAnswering() (*starting, error) {
-	l, is := s.listener.(*net.TCPListener)
-	if !is || !s.cfg.onBroker() {
-		return nil, nil
+// beginStarting answers on the listener until finish.
+func (s *Server) beginStarting() (*starting, error) {
+	l, ok := s.listener.(*net.TCPListener)
+	if !ok {
+		return nil, fmt.Errorf("http %s: %T is no TCP listener", s.cfg.HTTP, s.listener)
 	}
-	a := &starting{listener: &lentListener{l}, served: make(chan struct{})}
-	h, err := a.handler(s)
-	if err != nil {
-		return nil, err
-	}
-	a.server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	go func() {
-		defer close(a.served)
-		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Warn("nobody is told what this process waits for", "error", err)
-		}
-	}()
-	return a, nil
-}
-
-// handler is the API, as far as it asks nobody.
-func (a *starting) handler(s *Server) (http.Handler, error) {
+	b := &starting{listener: l, done: make(chan struct{})}
 	access, err := s.access()
 	if err != nil {
 		return nil, err
 	}
 	health, err := api.New(api.Config{
-		Access: access, Origins: s.cfg.Auth.Origins, Limits: s.cfg.Limits.api(), Metrics: s.metrics(), Roles: []string{}, Logger: s.log,
-		Live: func(context.Context) error { return nil }, Ready: a.conditions,
+		Origins: s.cfg.Auth.Origins, Limits: s.cfg.Limits.api(), Metrics: s.metrics(), Access: access, Logger: s.log,
+		Live: func(context.Context) error { return nil }, Ready: b.conditions, Roles: []string{"starting"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains([]string{"/livez", "/readyz", "/metrics"}, r.URL.Path) {
-			health.ServeHTTP(w, r)
-			return
-		}
-		problem.Write(w, r, problem.Problem{Type: problem.NotReady, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
-			Detail: "The process is starting; /readyz says what it waits for."})
-	}), nil
+	b.server = &http.Server{Handler: onlyHealth(health), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		MaxHeaderBytes: int(s.cfg.Limits.HeaderBytes)}
+	b.server.SetKeepAlivesEnabled(false) // the next request is for another server
+	go func() {
+		defer close(b.done)
+		_ = b.server.Serve(lent{l}) // it ends with finish
+	}()
+	return b, nil
 }
 
-func (a *starting) conditions(context.Context) []api.Condition {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c := api.Condition{Name: "starting", Means: "The process is starting."}
-	if a.waiting != nil {
-		c.Means, c.Detail = "The process is starting, and waits for the broker of the topics.", a.waiting.Error()
+// onlyHealth lets questions about the process through.
+func onlyHealth(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/livez", "/readyz", "/metrics":
+			h.ServeHTTP(w, r)
+		default:
+			problem.Write(w, r, problem.Problem{Type: problem.NotReady, Status: http.StatusServiceUnavailable,
+				RetryAfter: retryStarting, Detail: "The server is starting: /readyz says what it waits for. Send it again later."})
+		}
+	})
+}
+
+// lent is a listener that goes on to another server: its Close only ends Accept.
+type lent struct{ *net.TCPListener }
+
+func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
+
+// waitsFor notes what the process waits for.
+func (b *starting) waitsFor(why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.why = why
+}
+
+func (b *starting) conditions(context.Context) []api.Condition {
+	c := api.Condition{Name: "starting", Means: "The process is starting: it waits for the broker of the topics, or reads what is stored."}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.why != nil {
+		c.Detail = b.why.Error()
 	}
 	return []api.Condition{c}
 }
 
-// waitsFor notes what is waited for. a may be nil.
-func (a *starting) waitsFor(err error) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.waiting = err
-}
-
-// stop gives the listener back. a may be nil.
-func (a *starting) stop() error {
-	if a == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+// finish ends the answers, and leaves the listener to its next server.
+func (b *starting) finish() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := a.server.Shutdown(ctx); err != nil {
-		_ = a.server.Close() // what is still being answered is cut off
+	if b.server.Shutdown(ctx) != nil { // somebody sends slowly
+		_ = b.server.Close()
 	}
-	<-a.served
-	return a.listener.SetDeadline(time.Time{})
+	<-b.done
+	return b.listener.SetDeadline(time.Time{})
 }

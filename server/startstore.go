@@ -41,7 +41,7 @@ func (s *startStore) waiting(ctx context.Context, try func() error) error {
 		if err == nil || s.started.Load() || !isTemporary(err) || time.Since(begin) > maxStartWait {
 			return err
 		}
-		s.n.meanwhile.waitsFor(err)
+		s.n.waiting(err)
 		s.n.log.Warn("waiting for the broker of the topics", "error", err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
 			return err

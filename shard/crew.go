@@ -63,6 +63,7 @@ type CrewConfig struct {
 	Fixed []int
 
 	Name, Address string        // of this process, for the others: see Owner
+	Mark          string        // of the deployment, for the others: those of another one have another
 	Grace         time.Duration // how long a partition that was gained is left to its last owner: it may come back
 	OwnerEvery    time.Duration // how often the others are told what is owned here; 0: there are none
 	Leave         bool          // once Run ends the partitions are given up: the process does not come back

@@ -108,5 +108,6 @@ func (c *Crew) putOwner(ctx context.Context, h *holding, released bool) error {
 	}
 	return putOwner(ctx, c.cfg.Worker.Store, h.id, &Owner{
 		Worker: c.cfg.Name, Address: c.cfg.Address, Epoch: h.epoch, Released: released, Time: c.now().UTC(),
+		Mark: c.cfg.Mark,
 	})
 }

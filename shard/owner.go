@@ -17,6 +17,7 @@ type Owner struct {
 	Epoch    int64     `json:"epoch"`    // grows with every owner
 	Released bool      `json:"released"` // it has given the partition up, all that it did is stored
 	Time     time.Time `json:"time"`     // when it was put, by its own clock
+	Mark     string    `json:"mark"`     // CrewConfig.Mark
 }
 
 func ownerKey(q int) string { return fmt.Sprintf("owner/%d", q) }

@@ -32,6 +32,7 @@ type Config struct {
 	Token          string
 	Credentials    string // file with a user's JWT and seed
 	TLS            TLS
+	Waiting        func(error) // is told why Connect tries again; nil: nobody is
 }
 
 // TLS is how to speak TLS to a server. A server that asks for TLS gets it in any case.
@@ -98,6 +99,9 @@ func Connect(ctx context.Context, c Config, log *slog.Logger, more ...nats.Optio
 	conn, err := backoff.Retry(ctx, func() (*nats.Conn, error) { return c.connect(options) },
 		backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 			log.Warn("nats: retrying connect", "servers", c.String(), "error", err, "pause", pause)
+			if c.Waiting != nil {
+				c.Waiting(fmt.Errorf("no NATS server answers at %s: is one running, and is the address right?: %w", c.String(), err))
+			}
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("nats %s: %w", c.String(), err)

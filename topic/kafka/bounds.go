@@ -85,7 +85,7 @@ func (l *link) offsets(ctx context.Context, which int64, partitions int) ([]int6
 		}
 		l.refresh(err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
-			return nil, errors.Join(ctx.Err(), err)
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), explained)
 		}
 	}
 }

@@ -64,8 +64,9 @@ type Group struct {
 	once sync.Once
 	done chan struct{} // closed when run has returned
 
-	mu     sync.Mutex
-	member string // the broker's name for us, "" before the first generation
+	mu      sync.Mutex
+	member  string // the broker's name for us, "" before the first generation
+	trouble error  // why this process is not in the group; nil: it is
 
 	// Of run's goroutine.
 	refused time.Time // when the name was first found to be another's; zero: it is ours
@@ -172,7 +173,7 @@ func (g *Group) waited() error {
 func (g *Group) begin(gen *kafka.Generation) {
 	g.balancer.joined(gen.ID)
 	g.mu.Lock()
-	g.member = gen.MemberID
+	g.member, g.trouble = gen.MemberID, nil
 	g.mu.Unlock()
 	parts := groupParts(gen.Assignments[g.cfg.Topic])
 	g.told = ""
@@ -212,7 +213,13 @@ func (g *Group) retry(err error) error {
 	if hint := g.fatal(err); hint != "" {
 		return fmt.Errorf("group %s: %s: %w", g.cfg.Group, hint, g.cfg.Conn.Explain(err))
 	}
-	g.log(slog.LevelWarn, "kafka: joining the group again; parts stay as they are", err.Error())
+	what := err.Error()
+	if errors.Is(err, kafka.GroupAuthorizationFailed) || errors.Is(err, kafka.TopicAuthorizationFailed) {
+		what = fmt.Sprintf("the right to Read is missing on group %s or topic %s: grant it with: kafka-acls.sh --bootstrap-server %s --add "+
+			"--allow-principal User:NAME --operation Read --group %s --topic %s: %v", g.cfg.Group, g.cfg.Topic, g.cfg.Conn, g.cfg.Group, g.cfg.Topic, err)
+	}
+	g.setTrouble(fmt.Errorf("group %s: %s", g.cfg.Group, what))
+	g.log(slog.LevelWarn, "kafka: joining the group again; parts stay as they are", what)
 	return nil
 }
 
@@ -231,8 +238,6 @@ func (g *Group) fatal(err error) string {
 		return ""
 	}
 	switch code {
-	case kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed:
-		return fmt.Sprintf("allow READ on the group and on topic %s", g.cfg.Topic)
 	case kafka.InconsistentGroupProtocol:
 		return "it has members of another kind: consumers of somebody else, or workers that were told another number of " +
 			"partitions. Choose another topics.name, or stop them"
@@ -245,6 +250,19 @@ func (g *Group) fatal(err error) string {
 		return "it is full: see group.max.size of the brokers"
 	}
 	return ""
+}
+
+// Trouble is why this process is not in the group now; nil: it is, or has just begun to join.
+func (g *Group) Trouble() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.trouble
+}
+
+func (g *Group) setTrouble(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trouble = err
 }
 
 func (g *Group) memberID() string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -38,6 +39,7 @@ type health struct {
 	failure  error                // why none has since
 	topics   map[string]error     // by topic: what is wrong with it
 	gone     map[string]time.Time // by topic: since when it does not exist
+	logged   map[string]string    // by topic: what the log was last told of it
 	notes    map[noteKey]noted    // how requests failed last
 	skew     time.Duration        // our clock less the brokers'
 	measured bool
@@ -55,7 +57,7 @@ type noted struct {
 
 func newHealth(now func() time.Time) *health {
 	return &health{now: now, answered: now(), topics: map[string]error{}, notes: map[noteKey]noted{},
-		gone: map[string]time.Time{}}
+		gone: map[string]time.Time{}, logged: map[string]string{}}
 }
 
 // watch asks every now and then, until stop, how the topics are, and has their settings compared.
@@ -112,6 +114,23 @@ func (h *health) look(ctx context.Context, l *link, topics []*link) {
 				h.topics[t.Name] = err
 			}
 			h.watchGone(one, kafka.Error(t.ErrorCode))
+		}
+	}
+	h.logChanges(l.cluster.cfg.Logger)
+}
+
+// logChanges says what is wrong with a topic when that begins, changes and ends.
+func (h *health) logChanges(log *slog.Logger) {
+	for name, err := range h.topics {
+		if h.logged[name] != err.Error() {
+			log.Error("kafka: a topic is not well", "topic", name, "error", err)
+			h.logged[name] = err.Error()
+		}
+	}
+	for name := range h.logged {
+		if h.topics[name] == nil {
+			log.Info("kafka: a topic is well again", "topic", name)
+			delete(h.logged, name)
 		}
 	}
 }

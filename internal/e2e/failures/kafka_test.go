@@ -18,10 +18,7 @@ type onKafka struct {
 }
 
 func newOnKafka(t *testing.T, addr string) *onKafka {
-	transport := &kafka.Transport{MetadataTTL: time.Second}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &onKafka{newService(t, fmt.Sprintf("kafka: {brokers: [%s]}", addr)),
-		&kafka.Client{Addr: kafka.TCP(addr), Transport: transport, Timeout: 20 * time.Second}}
+	return &onKafka{newService(t, fmt.Sprintf("kafka: {brokers: [%s]}", addr)), operator(t, addr)}
 }
 
 // set is kafka-configs.sh --alter --add-config.

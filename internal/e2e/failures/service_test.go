@@ -20,6 +20,7 @@ import (
 type service struct {
 	*e2e.Process
 	name  string // of its topics
+	yaml  string
 	lines [][]byte
 }
 
@@ -36,9 +37,16 @@ lookup:
   redis: {url: "redis://%[3]s/0", prefix: "%[1]s:"}
 canary: {every: 0s}
 `, name, broker, devservers.Redis(t))
-	s := &service{Process: e2e.New(t, append(settings, e2e.WithYAML(t, yaml))...), name: name}
+	s := &service{Process: e2e.New(t, append(settings, e2e.WithYAML(t, yaml))...), name: name, yaml: yaml}
 	s.lines = e2e.SplitLines(e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 1000))
 	return s
+}
+
+// like is another process of the same configuration, but for some settings.
+func (s *service) like(settings ...string) *service {
+	other := *s
+	other.Process = e2e.New(s.TB, append(settings, e2e.WithYAML(s.TB, s.yaml))...)
+	return &other
 }
 
 // topic is the name of one of its topics on the broker.
@@ -56,8 +64,8 @@ func (s *service) post(lines [][]byte) {
 	s.Feed(lines, 100, func(int) {})
 }
 
-// wantNotReady waits until /readyz is 503 with a condition of that name whose detail says all of the words, and the log
-// says it too.
+// wantNotReady waits until /readyz is 503 with a condition of that name whose detail says all of the words. The log has the
+// condition too.
 func (s *service) wantNotReady(condition string, words ...string) {
 	s.TB.Helper()
 	var last string
@@ -66,10 +74,11 @@ func (s *service) wantNotReady(condition string, words ...string) {
 			s.TB.Logf("/readyz: %s", last)
 		}
 	}()
-	s.Await(40*time.Second, fmt.Sprintf("%s with %q at /readyz", condition, words), func() bool {
+	s.Await(2*time.Minute, fmt.Sprintf("%s with %q at /readyz", condition, words), func() bool {
 		detail, all := s.condition(condition)
 		last = all
-		return says(detail, words) && says(s.Log.String(), append([]string{`"condition":"` + condition}, words...))
+		log := s.Log.String()
+		return says(detail, words) && strings.Contains(log, `"condition":"`+condition+`"`)
 	})
 }
 
@@ -138,14 +147,14 @@ func (s *service) wantIndex() {
 // wantLog waits until the log says all of the words.
 func (s *service) wantLog(words ...string) {
 	s.TB.Helper()
-	s.Await(40*time.Second, fmt.Sprintf("%q in the log", words), func() bool { return says(s.Log.String(), words) })
+	s.Await(2*time.Minute, fmt.Sprintf("%q in the log", words), func() bool { return says(s.Log.String(), words) })
 }
 
 // wantAgain waits until the process has started again so often, and the log says why.
 func (s *service) wantAgain(n int, words ...string) {
 	s.TB.Helper()
 	s.wantLog(words...)
-	s.Await(40*time.Second, "new start", func() bool {
+	s.Await(2*time.Minute, "new start", func() bool {
 		return strings.Count(s.Log.String(), `"msg":"starting again"`) == n && strings.Count(s.Log.String(), `"msg":"serving"`) == n+1
 	})
 }
