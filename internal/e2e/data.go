@@ -52,7 +52,7 @@ func Lines(tb testing.TB, name string, n int) []byte {
 
 // EdgePosts are the real posts that go through a broker, and how many.
 func EdgePosts(tb testing.TB) ([]byte, int) {
-	n := 10_000
+	n := 6_000
 	if *Full {
 		n = 200_000
 	}
