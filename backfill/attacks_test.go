@@ -144,6 +144,7 @@ func TestGrowing(t *testing.T) {
 
 // TestReadToTheEnd: of files of any kind, larger than what is read at once, every byte is read: none seems cut.
 func TestReadToTheEnd(t *testing.T) {
+	skipShort(t)
 	lines := diary(t, 20, 500)
 	array := "[" + strings.ReplaceAll(strings.TrimSpace(string(lines)), "\n", ",\n") + "]" + strings.Repeat("\n", 200_000)
 	var gzipped, zstded bytes.Buffer

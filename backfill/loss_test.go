@@ -15,6 +15,7 @@ import (
 
 // TestALostRun: a run that is not there any more is noticed, and the archive read again.
 func TestALostRun(t *testing.T) {
+	skipShort(t)
 	files := archive(t, shuffled(diary(t, 40, 400), 1, 2)...)
 	small := func(c *backfill.Config) { c.Slice, c.SortBytes, c.Workers = 24*time.Hour, 200_000, 2 }
 	want := mustRun(t, config(t, files, small))

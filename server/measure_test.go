@@ -138,7 +138,11 @@ func detectedBy(t *testing.T, s text.Similarity, posts [][]byte) []feed.Hash {
 // right by one of the two, what comes after the change is found by the new one in all that came before, and what both find is
 // not lost between them.
 func TestAnotherMeasureAfterACrash(t *testing.T) {
-	posts := e2e.SplitLines(e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 4000))
+	n := 2000
+	if *e2e.Full {
+		n = 4000
+	}
+	posts := e2e.SplitLines(e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", n))
 	for _, change := range [][2]text.Measure{
 		{text.Cosine.At(text.DefaultThreshold), text.Dice.At(text.DefaultThreshold)},
 		{text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), text.Cosine.At(text.Threshold{Num: 9, Den: 10})},

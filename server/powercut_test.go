@@ -78,7 +78,7 @@ func (c *powerCut) cut() {
 // TestServeSurvivesPowerCuts: the server is killed, and its events, deletions and states are of other moments than its
 // sentences: the events equal those of detect.
 func TestServeSurvivesPowerCuts(t *testing.T) {
-	n := 5000
+	n := 3000
 	if *e2e.Full {
 		n = 10_000
 	}

@@ -16,7 +16,7 @@ import (
 
 // TestServeSurvivesKill feeds real posts while the process is killed five times: the events equal those of detect.
 func TestServeSurvivesKill(t *testing.T) {
-	n := 10_000
+	n := 5_000
 	if *e2e.Full {
 		n = 200_000
 	}

@@ -146,7 +146,7 @@ func TestSimulation(t *testing.T) {
 	case *Full:
 		brute, detector = 10_000, 10_000
 	case testing.Short():
-		brute, detector = brute/20, detector/20 // what the race detector sees, few show it
+		brute, detector = brute/40, detector/40 // what the race detector sees, few show it
 	}
 	t.Run("brute", func(t *testing.T) { wantAll(t, subject(openWorker, bruteRows), brute) })
 	t.Run("detector", func(t *testing.T) { wantAll(t, subject(openWorker, detectorRows(t)), detector) })

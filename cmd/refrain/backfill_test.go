@@ -54,6 +54,7 @@ func eventsIn(t *testing.T, out string) (ids []feed.Hash) {
 
 // TestBackfillFlags: the flags of the window do to an archive what they do to a stream.
 func TestBackfillFlags(t *testing.T) {
+	skipShort(t)
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 2000)
 	lines := e2e.SplitLines(slices.Clone(posts))
 	slices.Reverse(lines)

@@ -39,6 +39,7 @@ func detectIDs(t *testing.T, posts []byte, args ...string) (ids []feed.Hash, mat
 
 // TestDetectFlags: each flag does to the events of real posts what its setting does, and something else than the default.
 func TestDetectFlags(t *testing.T) {
+	skipShort(t)
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 3000)
 	byDefault, _ := detectIDs(t, posts)
 	for flag, change := range map[string]func(*e2e.Settings){
@@ -99,6 +100,7 @@ func TestDetectFlagsOfCodes(t *testing.T) {
 // TestOutputFlags: a sheet has the events that the lines have, filters leave out what they say, and the summary counts what
 // is written.
 func TestOutputFlags(t *testing.T) {
+	skipShort(t)
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 3000)
 	_, all := detectIDs(t, posts)
 	bots := filepath.Join(t.TempDir(), "bots.txt")

@@ -218,6 +218,7 @@ func TestSmallBudgets(t *testing.T) {
 
 // TestDetectBudget: the summary says how far back the window reached at the end, whether that is all of the span or not.
 func TestDetectBudget(t *testing.T) {
+	skipShort(t)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	var posts strings.Builder
 	for i := range 8000 { // some 2 MB in the window

@@ -22,9 +22,9 @@ type realFile struct {
 }
 
 var realFiles = []realFile{
-	{"stream/ira_2012-02_2016-08.jsonl.zst", 12_000, 200_000},
-	{"stream/weibo_ced_2010-2012.jsonl.zst", 6_000, 100_000},
-	{"news/reuters21578_to_1987-03-31.jsonl.gz", 1_500, 0},
+	{"stream/ira_2012-02_2016-08.jsonl.zst", 6_000, 200_000},
+	{"stream/weibo_ced_2010-2012.jsonl.zst", 3_000, 100_000},
+	{"news/reuters21578_to_1987-03-31.jsonl.gz", 750, 0},
 }
 
 // size is how many posts are compared. A third is enough for the race detector: ./test runs both.

@@ -60,7 +60,7 @@ func LinesFrom(tb testing.TB, name string, from, n int) []byte {
 
 // EdgePosts are the real posts that go through a broker, and how many.
 func EdgePosts(tb testing.TB) ([]byte, int) {
-	n := 10_000
+	n := 6_000
 	if *Full {
 		n = 200_000
 	}
