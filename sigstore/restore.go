@@ -80,8 +80,8 @@ func (w *Window) reindex() error {
 
 // count counts a group that is restored, and its tokens, if they and its records are where it says.
 func (gs *Groups) count(g Group) error {
-	r := g.row()
-	if gs.numbers = gs.blocks.checkedSet(gs.numbers[:0], g, gs.tokens.len()); len(gs.numbers) == 0 {
+	r, ok := g.row(), false
+	if gs.numbers, ok = gs.blocks.checkedSet(gs.numbers[:0], g, gs.tokens.len()); !ok {
 		return damaged("a token set")
 	}
 	switch {
@@ -107,10 +107,10 @@ func (a *arena) has(pos uint64) bool {
 	return page < uint64(len(a.pages)) && at < uint64(len(a.pages[page]))
 }
 
-// checkedSet is readSet where nobody knows whether there is a set; then it is empty.
-func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) []uint32 {
+// checkedSet is readSet where nobody knows whether there is a set.
+func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) (_ []uint32, ok bool) {
 	if !g.block.arena.has(g.block.arena.base + uint64(g.row().tokens)) {
-		return dst
+		return dst, false
 	}
 	b := g.set()
 	next := func() uint64 {
@@ -121,15 +121,15 @@ func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) []uint32 {
 		}
 		return v
 	}
-	last := uint64(0)
-	for size := next(); size > 0; size-- {
+	size, last := next(), uint64(0)
+	for ; size > 0; size-- {
 		step := next()
-		if last += step; step > math.MaxUint32 || last >= uint64(tokens) {
-			return dst[:0]
+		if last += step; step > math.MaxUint32 || last >= uint64(tokens) || len(dst) > 0 && step == 0 {
+			return dst, false
 		}
 		dst = append(dst, uint32(last))
 	}
-	return dst
+	return dst, true
 }
 
 // live are the groups of all blocks.
