@@ -276,7 +276,12 @@ func TestSnapshotsAside(t *testing.T) {
 func TestRestoredStatesKnowTheWholeWindow(t *testing.T) {
 	r := newRouteOver(t, newMemory(1))
 	path := t.TempDir()
-	first := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "a"), map[string]int{}))
+	configOf := func(writer string) Config {
+		cfg := r.withSnapshots(r.snapshotConfig(mustFolder(t, path), writer), map[string]int{})
+		cfg.Redelivery = 10 * time.Minute // much less than the span
+		return cfg
+	}
+	first := r.mustOpen(configOf("a"))
 	for i := range 60 {
 		r.now = r.now.Add(time.Minute)
 		if err := r.split.Write(context.Background(), []feed.Post{{ID: fmt.Sprint("u", i), Text: words}}, "s"); err != nil {
@@ -286,7 +291,7 @@ func TestRestoredStatesKnowTheWholeWindow(t *testing.T) {
 	}
 	before := must(ReadState(context.Background(), r.store, 0))
 	first.Close()
-	second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), map[string]int{}))
+	second := r.mustOpen(configOf("b"))
 	if second.owned[0].snapshots.observe == nil {
 		t.Fatalf("not restored: %s", &r.log)
 	}
