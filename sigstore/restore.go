@@ -167,7 +167,8 @@ type input struct {
 		io.Reader
 		io.ByteReader
 	}
-	err error
+	err     error
+	scratch [rowSize]byte
 }
 
 func newInput(r io.Reader) *input { return &input{r: bufio.NewReaderSize(r, chunks.MaxChunk)} }
@@ -244,15 +245,22 @@ func (in *input) read(b []byte) {
 func (in *input) string() string { return string(in.bytes(in.count("the length of a name"))) }
 
 func (in *input) uint32() uint32 {
-	var b [4]byte
-	in.read(b[:])
-	return binary.LittleEndian.Uint32(b[:])
+	b := in.fixed(4)
+	return binary.LittleEndian.Uint32(b)
 }
 
 func (in *input) uint64() uint64 {
-	var b [8]byte
-	in.read(b[:])
-	return binary.LittleEndian.Uint64(b[:])
+	b := in.fixed(8)
+	return binary.LittleEndian.Uint64(b)
+}
+
+// fixed reads so many bytes, to be used at once; zeros after an error.
+func (in *input) fixed(n int) []byte {
+	b := in.scratch[:n]
+	if in.read(b); in.err != nil {
+		clear(b)
+	}
+	return b
 }
 
 // bound wants the window to be that of the snapshot.
@@ -435,8 +443,7 @@ func (in *input) block(b *block) {
 }
 
 func (in *input) row() (r row) {
-	var b [rowSize]byte
-	in.read(b[:])
+	b := in.fixed(rowSize)
 	for i, v := range []*uint32{&r.half[0], &r.half[1], &r.records, &r.tokens, &r.sequence} {
 		*v = binary.LittleEndian.Uint32(b[4*i:])
 	}
