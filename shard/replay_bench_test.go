@@ -1,3 +1,5 @@
+//go:build unix
+
 package shard
 
 import (
@@ -5,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,23 +20,53 @@ import (
 
 var restorePosts = flag.Int("restore.posts", 100_000, "posts of the windows that are restored by the benchmarks")
 
-// BenchmarkReplay brings the rows of 4 partitions back by insertion alone: all that the sentence topic holds was looked up
-// before the restart.
+// BenchmarkReplay brings the rows of 4 partitions back, all that the sentence topic holds having been looked up before the
+// restart: by insertion alone, and from snapshots, of which each partition's last lacks up to 5,000 sentences.
 func BenchmarkReplay(b *testing.B) {
 	posts := readPosts(b, "stream/ira_2012-02_2016-08.jsonl.zst", *restorePosts)
 	for _, topics := range []string{"ordered", "unordered", "embedded"} {
 		sentences := sentenceTopic(b, topics)
 		n := writeAll(b, sentences, posts)
 		for _, workers := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/workers=%d", topics, workers), func(b *testing.B) {
-				for b.Loop() {
-					replay(b, sentences, workers)
-				}
-				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/sentence")
-				b.ReportMetric(float64(n), "sentences")
+			b.Run(fmt.Sprintf("%s/workers=%d/replay", topics, workers), func(b *testing.B) {
+				measured(b, n, func() { replay(b, sentences, workers, nil) })
+			})
+			b.Run(fmt.Sprintf("%s/workers=%d/snapshot", topics, workers), func(b *testing.B) {
+				folder := must(OpenSnapshotFolder(b.TempDir()))
+				replay(b, sentences, workers, snapshotsOf(b, folder, 5000))
+				b.ResetTimer()
+				measured(b, n, func() { replay(b, sentences, workers, snapshotsOf(b, folder, 1<<30)) })
 			})
 		}
 	}
+}
+
+// measured reports time and processor time, a sentence.
+func measured(b *testing.B, sentences int, f func()) {
+	processor := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := processor()
+	for b.Loop() {
+		f()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*sentences), "µs/sentence")
+	b.ReportMetric(float64((processor()-before).Microseconds())/float64(b.N*sentences), "cpu-µs/sentence")
+	b.ReportMetric(float64(sentences), "sentences")
+}
+
+// snapshotsOf write after so many sentences.
+func snapshotsOf(b *testing.B, folder SnapshotFiles, after int) *Snapshots {
+	cfg := DefaultSnapshots()
+	cfg.Files, cfg.Writer, cfg.MinSentences, cfg.Share, cfg.MinPause = folder, fmt.Sprint(time.Now().UnixNano()), after, 1<<30, 0
+	cfg.InTurn, cfg.Logger = true, slog.New(slog.DiscardHandler)
+	s := must(NewSnapshots(cfg))
+	b.Cleanup(s.Close)
+	return s
 }
 
 func sentenceTopic(b *testing.B, kind string) topic.Topic {
@@ -96,13 +129,16 @@ func reached(at, ends []int64) bool {
 }
 
 // replay opens a crew whose look-ups are all done, and waits until it has its rows.
-func replay(b *testing.B, sentences topic.Topic, workers int) {
+func replay(b *testing.B, sentences topic.Topic, workers int, snapshots *Snapshots) {
 	window := detector.Default()
 	cfg := DefaultCrew()
 	cfg.Workers, cfg.OwnerEvery, cfg.Fixed = workers, 0, []int{0, 1, 2, 3}
 	cfg.Worker.Sentences, cfg.Worker.Store = sentences, &topic.MemoryStore{}
 	cfg.Worker.Events, cfg.Worker.Control = topic.NewMemory(topic.DefaultMemory()), topic.NewMemory(topic.DefaultMemory())
 	cfg.Worker.Span, cfg.Worker.Lateness, cfg.Worker.Commit = window.Span, window.Lateness, time.Second
+	if cfg.Worker.Snapshots = snapshots; snapshots != nil {
+		cfg.Worker.Commit = 0
+	}
 	cfg.Worker.Logger = slog.New(slog.DiscardHandler)
 	cfg.Rows = func(int) (Rows, error) { return detector.NewPartition(window) }
 	for q := range 4 {

@@ -83,8 +83,8 @@ type Config struct {
 	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
 	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
-	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker
-	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
+	// beforehand, one for each partition. An Open that fails leaves them empty, unless there are Snapshots, and they may be
+	// given again; a worker that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
 	Rows func(partition int) (Rows, error)
 
 	// Tombstones are what the workers of a process know of deletions; nil: the worker has its own.

@@ -53,8 +53,9 @@ type Worker struct {
 	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
-	stored      sync.Mutex     // guards needed
+	stored      sync.Mutex     // guards the two
 	needed      []int64        // see Needed
+	replaysFrom map[int]int64  // see ReplaysFrom
 	passing     rate.Sometimes // says that max_hold lets a source partition go
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so

@@ -80,8 +80,8 @@ func (w *Window) reindex() error {
 
 // count counts a group that is restored, and its tokens, if they and its records are where it says.
 func (gs *Groups) count(g Group) error {
-	r := g.row()
-	if gs.numbers = gs.blocks.checkedSet(gs.numbers[:0], g, gs.tokens.len()); len(gs.numbers) == 0 {
+	r, ok := g.row(), false
+	if gs.numbers, ok = gs.blocks.checkedSet(gs.numbers[:0], g, gs.tokens.len()); !ok {
 		return damaged("a token set")
 	}
 	switch {
@@ -107,10 +107,10 @@ func (a *arena) has(pos uint64) bool {
 	return page < uint64(len(a.pages)) && at < uint64(len(a.pages[page]))
 }
 
-// checkedSet is readSet where nobody knows whether there is a set; then it is empty.
-func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) []uint32 {
+// checkedSet is readSet where nobody knows whether there is a set.
+func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) (_ []uint32, ok bool) {
 	if !g.block.arena.has(g.block.arena.base + uint64(g.row().tokens)) {
-		return dst
+		return dst, false
 	}
 	b := g.set()
 	next := func() uint64 {
@@ -121,15 +121,15 @@ func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) []uint32 {
 		}
 		return v
 	}
-	last := uint64(0)
-	for size := next(); size > 0; size-- {
+	size, last := next(), uint64(0)
+	for ; size > 0; size-- {
 		step := next()
-		if last += step; step > math.MaxUint32 || last >= uint64(tokens) {
-			return dst[:0]
+		if last += step; step > math.MaxUint32 || last >= uint64(tokens) || len(dst) > 0 && step == 0 {
+			return dst, false
 		}
 		dst = append(dst, uint32(last))
 	}
-	return dst
+	return dst, true
 }
 
 // live are the groups of all blocks.
@@ -167,7 +167,8 @@ type input struct {
 		io.Reader
 		io.ByteReader
 	}
-	err error
+	err     error
+	scratch [rowSize]byte
 }
 
 func newInput(r io.Reader) *input { return &input{r: bufio.NewReaderSize(r, chunks.MaxChunk)} }
@@ -244,15 +245,22 @@ func (in *input) read(b []byte) {
 func (in *input) string() string { return string(in.bytes(in.count("the length of a name"))) }
 
 func (in *input) uint32() uint32 {
-	var b [4]byte
-	in.read(b[:])
-	return binary.LittleEndian.Uint32(b[:])
+	b := in.fixed(4)
+	return binary.LittleEndian.Uint32(b)
 }
 
 func (in *input) uint64() uint64 {
-	var b [8]byte
-	in.read(b[:])
-	return binary.LittleEndian.Uint64(b[:])
+	b := in.fixed(8)
+	return binary.LittleEndian.Uint64(b)
+}
+
+// fixed reads so many bytes, to be used at once; zeros after an error.
+func (in *input) fixed(n int) []byte {
+	b := in.scratch[:n]
+	if in.read(b); in.err != nil {
+		clear(b)
+	}
+	return b
 }
 
 // bound wants the window to be that of the snapshot.
@@ -435,8 +443,7 @@ func (in *input) block(b *block) {
 }
 
 func (in *input) row() (r row) {
-	var b [rowSize]byte
-	in.read(b[:])
+	b := in.fixed(rowSize)
 	for i, v := range []*uint32{&r.half[0], &r.half[1], &r.records, &r.tokens, &r.sequence} {
 		*v = binary.LittleEndian.Uint32(b[4*i:])
 	}
