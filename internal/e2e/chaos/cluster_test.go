@@ -109,9 +109,10 @@ var (
 		between: 20 * time.Second, lasts: 6 * time.Minute, skew: 3 * time.Second}
 )
 
+// partitions are those of the window where nothing else is said.
 const partitions = 8
 
-func newDeployment(t *testing.T, b broker, s times) *deployment {
+func newDeployment(t *testing.T, b broker, s times, partitions int) *deployment {
 	d := &deployment{t: t, name: devservers.Name(t), times: s, b: b, clock: func() time.Duration { return 0 }}
 	d.yaml = fmt.Sprintf(`
 window: {max_hold: 2000d}

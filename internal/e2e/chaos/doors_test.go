@@ -31,12 +31,12 @@ func TestBothDoors(t *testing.T) {
 }
 
 func throughBothDoors(t *testing.T, b broker, from []string) {
-	const n, partitions = 200_000, 4
+	const n, topicPartitions = 200_000, 4
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", n)
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
 	topic := devservers.Name(t)
-	devservers.CreateTopic(t, from[0], topic, partitions)
-	d := newDeployment(t, b, scaled)
+	devservers.CreateTopic(t, from[0], topic, topicPartitions)
+	d := newDeployment(t, b, scaled, partitions)
 	d.yaml += fmt.Sprintf("ingest:\n  kafka:\n  - {brokers: [%s], topics: [%s], group: %[2]s}\n", from[0], topic)
 	front := d.addAll(2, 4)
 	d.awaitReady()
@@ -48,10 +48,10 @@ func throughBothDoors(t *testing.T, b broker, from []string) {
 	f.feed(t.Context(), byHTTP[:200], 0)
 	var feeding sync.WaitGroup
 	feeding.Go(func() { f.feed(t.Context(), byHTTP[200:], 0) })
-	feeding.Go(func() { produce(t, from, topic, partitions, byTopic) })
+	feeding.Go(func() { produce(t, from, topic, topicPartitions, byTopic) })
 	feeding.Wait()
 	accepted := time.Since(begin)
-	front.Await(10*time.Minute, "posts of the topic", func() bool { return committed(t, from, topic, partitions) >= len(byTopic) })
+	front.Await(10*time.Minute, "posts of the topic", func() bool { return committed(t, from, topic, topicPartitions) >= len(byTopic) })
 	got := front.Events()
 	t.Logf("%d posts accepted in %v, looked up after %v, %d events", n, accepted, time.Since(begin), len(want))
 	if missing, extra := oracle.Diff(slices.Compact(got), want); len(missing)+len(extra) > 0 {

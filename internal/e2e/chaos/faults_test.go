@@ -172,6 +172,9 @@ func (m *tormentor) processFault(f fault) bool {
 func (m *tormentor) startAgain(n *node) {
 	m.t.Logf("%s starts again", n.name)
 	n.kill()
+	if m.rng.IntN(2) == 0 && n.damageSnapshot(m.rng) {
+		m.counts[snapshotDamaged]++
+	}
 	n.Launch()
 	n.busy = false
 	m.starts++
