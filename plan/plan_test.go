@@ -168,14 +168,15 @@ func TestPlainBeforeGrid(t *testing.T) {
 func TestHandOverOnPaper(t *testing.T) {
 	f, m, c := simple()
 	f.PostsPerDay *= 3
-	c.ReplayMicros, c.RestoreMicros = 10, 1
+	c.Kafka.ReadMicros, c.InsertMicros, c.InsertGrowth, c.RestoreMicros = 2, 4, 0.5, 1
 	r, err := plan.Plan(f, m, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "its worker returns", r.HandOver.Return, 3*8.64e6/2*10e-6/4)
-	near(t, "with a snapshot", r.HandOver.Restore, 3*8.64e6/2*1e-6/4)
-	near(t, "the other takes all", r.HandOver.Others, 3*8.64e6/2*10e-6)
+	replay := 2 + 4*math.Sqrt(3*4.32/float64(r.Partitions)) // µs, in so many million rows
+	near(t, "its worker returns", r.HandOver.Return, 3*8.64e6/2*replay*1e-6/float64(r.WorkerPartitions))
+	near(t, "with a snapshot", r.HandOver.Restore, 3*8.64e6/2*1e-6/float64(r.WorkerPartitions))
+	near(t, "the other takes all", r.HandOver.Others, 3*8.64e6/2*replay*1e-6)
 }
 
 // TestBrokerOnPaper: a broker's costs are those of several workers only.
