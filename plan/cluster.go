@@ -1,5 +1,7 @@
 package plan
 
+import "math"
+
 // Several workers share the topics of a broker, and each reads everything: a look-up is made in all partitions, whoever owns
 // them. In a process every partition is served by a thread (the setting workers), which reads for itself. A grid would cut the
 // reading as well, and is not there: package plan knows what it would take, so as to say when it is missed.
@@ -56,11 +58,18 @@ type HandOver struct {
 func (w *workload) handOver(s shape) HandOver {
 	sentences := w.feed.windowSentences() / float64(s.columns)
 	threads, others := float64(s.partitions), max(1, float64(s.columns-1))
+	replay := sentences * w.replayMicros(s) * 1e-6
 	return HandOver{
-		Return:  sentences * w.costs.ReplayMicros * 1e-6 / threads,
-		Others:  sentences * w.costs.ReplayMicros * 1e-6 / others,
+		Return:  replay / threads,
+		Others:  replay / others,
 		Restore: sentences * w.costs.RestoreMicros * 1e-6 / threads,
 	}
+}
+
+// replayMicros is the time of a thread for a sentence that it reads again and inserts. The window is taken to be full all the
+// while, which errs on the long side.
+func (w *workload) replayMicros(s shape) float64 {
+	return w.readMicros(s) + w.costs.InsertMicros*math.Pow(max(1, w.part(s)/1e6), w.costs.InsertGrowth)
 }
 
 // Deployment is a feed's processes as they stand, for PostMicros.

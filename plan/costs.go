@@ -19,7 +19,7 @@ type Costs struct {
 
 	Kafka         BrokerCost `json:"kafka"`
 	NATS          BrokerCost `json:"nats"`
-	ReplayMicros  float64    `json:"replayMicros"`  // a sentence: read again and inserted, by one thread
+	InsertGrowth  float64    `json:"insertGrowth"`  // an insertion takes InsertMicros · (rows/10⁶)^InsertGrowth in more than 10⁶ rows
 	RestoreMicros float64    `json:"restoreMicros"` // a sentence: from a snapshot, by one thread; 0: not measured
 
 	// A backfill, µs of a core.

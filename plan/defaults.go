@@ -18,10 +18,13 @@ func DefaultCosts() Costs {
 
 		// refrain-lab bench cluster, brokers of one node. Of the processes for look-ups what is left once look-ups, insertions and
 		// events are taken off; of the broker by least squares over the deployments.
-		Kafka: BrokerCost{WriteMicros: 0.8, ReadMicros: 2.2, TakeMicros: 9, HandMicros: 1, HopSeconds: 0.005, HopTail: 0.025},
+		Kafka: BrokerCost{WriteMicros: 0.8, ReadMicros: 2.2, TakeMicros: 10, HandMicros: 1, HopSeconds: 0.005, HopTail: 0.025},
 		NATS:  BrokerCost{WriteMicros: 0.5, ReadMicros: 1.5, TakeMicros: 1.6, HandMicros: 0.4, HopSeconds: 0.005, HopTail: 0.025},
 
-		ReplayMicros: 13.5,
+		// 3.5 µs to 10⁶ rows and 9 in 25·10⁶ (docs/measurements/benchmarks.md, growth). Replay is reading and this: 5.0 µs planned where
+		// 2.7 to 3.8 of processor time were measured, 205,000 sentences of ira in a window that lets nothing go, from topics in
+		// memory and embedded ones.
+		InsertGrowth: 0.29,
 
 		// Here, 2026-11-23, ira, profiles of refrain backfill: gather 1.0 in memory and 1.2 into runs (2026-11-24), merge 0.2 and split 2.2, insert and
 		// expire 1.8 to 2.4, an event 2.0 to 3.6 and its match 3.3. A post of a run-in takes 4.0, from slices of 1 and 7 days with a span of 7.

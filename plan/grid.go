@@ -19,7 +19,7 @@ type grid struct {
 // minWorkers is the fewest workers that refrain serve can run, or the smallest grid where there are none such; nil when no
 // grid does either.
 func minWorkers(w workload) *grid {
-	if g := w.withRows(1); g != nil {
+	if g := w.withRows(1); g != nil && g.isRunnable() {
 		return g
 	}
 	return minGrid(w)
@@ -65,13 +65,18 @@ func (g *grid) workers() int { return g.shape.rows * g.shape.columns }
 // cores are the cores that are busy at the peak, in all workers.
 func (g *grid) cores() float64 { return sum(g.work.coreSeconds(g.shape)) * g.shape.workers() }
 
+// maxPartitions is that of topics.partitions.
+const maxPartitions = 1024
+
 // isRunnable reports whether refrain serve can run it.
-func (g *grid) isRunnable() bool { return g.shape.rows == 1 }
+func (g *grid) isRunnable() bool {
+	return g.shape.rows == 1 && g.shape.columns*g.shape.partitions <= maxPartitions
+}
 
 // smaller is the grid that takes a quarter fewer workers than g; nil where none does, or g is a grid itself.
 func (g *grid) smaller() *Grid {
 	m := minGrid(g.work)
-	if m == nil || !g.isRunnable() || m.isRunnable() {
+	if m == nil || m.shape.rows == 1 || g.shape.rows > 1 {
 		return nil
 	}
 	return &Grid{Rows: m.shape.rows, Columns: m.shape.columns, Memory: m.work.workerBytes(m.shape.columns) * m.shape.workers()}

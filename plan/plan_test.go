@@ -148,6 +148,56 @@ func TestGrid(t *testing.T) {
 	near(t, "memory", r.Memory, 70e6*float64(r.Workers)+r.WindowBytes*1.08*float64(r.Rows))
 }
 
+// TestPlainBeforeGrid: what refrain serve can run is planned, though a grid would take fewer workers, and the grid is named;
+// where nothing else would do it is planned, and said that it cannot be run.
+func TestPlainBeforeGrid(t *testing.T) {
+	f := feedOf(2e9)
+	f.Span = time.Hour
+	plain := mustPlan(t, f, plan.DefaultMachine())
+	if !plain.IsRunnable || plain.Rows != 1 || plain.Grid == nil || plain.Grid.Rows < 2 ||
+		4*plain.Grid.Rows*plain.Grid.Columns > 3*plain.Workers {
+		t.Errorf("got %+v, grid %+v", plain, plain.Grid)
+	}
+	grid := mustPlan(t, feedOf(1e10), plan.DefaultMachine())
+	if grid.IsRunnable || grid.Rows < 2 || !slices.ContainsFunc(grid.Warnings, func(s string) bool { return strings.Contains(s, "cannot run") }) {
+		t.Errorf("got %d rows, warnings %q", grid.Rows, grid.Warnings)
+	}
+}
+
+// TestHandOverOnPaper: half the window of two workers.
+func TestHandOverOnPaper(t *testing.T) {
+	f, m, c := simple()
+	f.PostsPerDay *= 3
+	c.Kafka.ReadMicros, c.InsertMicros, c.InsertGrowth, c.RestoreMicros = 2, 4, 0.5, 1
+	r, err := plan.Plan(f, m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay := 2 + 4*math.Sqrt(3*4.32/float64(r.Partitions)) // µs, in so many million rows
+	near(t, "its worker returns", r.HandOver.Return, 3*8.64e6/2*replay*1e-6/float64(r.WorkerPartitions))
+	near(t, "with a snapshot", r.HandOver.Restore, 3*8.64e6/2*1e-6/float64(r.WorkerPartitions))
+	near(t, "the other takes all", r.HandOver.Others, 3*8.64e6/2*replay*1e-6)
+}
+
+// TestBrokerOnPaper: a broker's costs are those of several workers only.
+func TestBrokerOnPaper(t *testing.T) {
+	f, m, c := simple()
+	c.Kafka = plan.BrokerCost{ReadMicros: 100, TakeMicros: 1000, HandMicros: 10}
+	one, err := plan.Plan(f, m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "of one worker", one.BrokerCores, 0)
+	near(t, "its reading", one.ReadShare, 100*50e-6)
+	f.PostsPerDay *= 3
+	two, err := plan.Plan(f, m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "of several", two.BrokerCores, 300*(1000+float64(two.Partitions)*10)*1e-6)
+	near(t, "their reading", two.ReadShare, 300*100e-6)
+}
+
 // change makes a plan need more, or no less, of something.
 type change struct {
 	name string

@@ -89,9 +89,6 @@ func descending(shares []Share) []Share {
 	return shares
 }
 
-// maxPartitions is that of topics.partitions.
-const maxPartitions = 1024
-
 func brokerName(kind string) string {
 	if kind == NATS {
 		return "NATS"
@@ -103,12 +100,9 @@ func brokerName(kind string) string {
 func (g *grid) warnings(r *Result) (warnings []string) {
 	w := &g.work
 	if !r.IsRunnable {
-		warnings = append(warnings, fmt.Sprintf("refrain serve cannot run this: it has no grid, and without one no number of workers does, "+
-			"since each reads everything, which is %.0f %% of the time of a thread", 100*w.feed.sentences()*w.readMicros(g.shape)*1e-6))
-	}
-	if r.Partitions > maxPartitions {
-		warnings = append(warnings, fmt.Sprintf("refrain serve cannot run this: topics.partitions is at most %s, and this takes %s",
-			units.Thousands(maxPartitions), units.Thousands(r.Partitions)))
+		warnings = append(warnings, fmt.Sprintf("refrain serve cannot run this: it has no grid, and without one no number of workers with %s "+
+			"partitions in all does, since every thread reads everything: %.0f %% of its time", units.Thousands(maxPartitions),
+			100*w.feed.sentences()*w.readMicros(g.shape)*1e-6))
 	}
 	if r.Workers > 1 {
 		warnings = append(warnings, fmt.Sprintf("what %s costs was measured with a broker of one node on the same machine: its copies of the "+

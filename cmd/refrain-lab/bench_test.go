@@ -114,6 +114,47 @@ func TestBenchFlood(t *testing.T) {
 	}
 }
 
+// measured reads what a table prints, or skips the test where there is no NATS.
+func measured(t *testing.T, figures any, args ...string) {
+	t.Helper()
+	status, out, errs := runBenchCommand(t, append(args, "--data", benchPosts(t), "--json")...)
+	if strings.Contains(errs, tables.ErrNoBroker.Error()) {
+		t.Skip(errs)
+	}
+	r := struct{ Figures any }{figures}
+	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+}
+
+// TestBenchCluster: every deployment finds what detect finds, and the processes are told apart.
+func TestBenchCluster(t *testing.T) {
+	var all []tables.ClusterFigure
+	measured(t, &all, "cluster", "--quick", "--runs", "1", "--brokers", "nats", "--workers", "2")
+	if len(all) != 2 {
+		t.Fatalf("%+v", all)
+	}
+	f := all[1]
+	if f.Broker != "nats" || f.Workers != 2 || f.Events != 500 || f.PerSecond <= 0 || f.Ratio <= 0 || f.Sent <= 0 ||
+		f.Received <= f.Sent || f.Busy["messages"] <= 0 || f.Idle["messages"] <= 0 || f.Planned.All <= 0 {
+		t.Errorf("%+v", f)
+	}
+	for _, name := range []string{"split", "match", "rest", "broker"} {
+		if f.Memory[name] <= 0 {
+			t.Errorf("memory of %s: %v", name, f.Memory)
+		}
+	}
+}
+
+// TestBenchHot: the others have their events, and every post of the text but the first repeats it once.
+func TestBenchHot(t *testing.T) {
+	var f tables.HotFigure
+	measured(t, &f, "hot", "--quick", "--broker", "nats")
+	if f.Events != f.Expected || f.Expected == 0 || f.HotEvents != 499 || f.HotPosts != 499 || len(f.Phases) != 3 {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestBenchWrites replaces one table of a document and nothing else.
 func TestBenchWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")

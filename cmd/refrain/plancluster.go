@@ -26,7 +26,7 @@ func readRate(r *plan.Result) float64 {
 func printGrid(line func(name, format string, args ...any), r *plan.Result) {
 	switch {
 	case !r.IsRunnable:
-		line("grid", "needed: without one every worker reads everything, which is more than a thread or a network does")
+		line("grid", "needed: without one every thread of every worker reads everything, and refrain serve has none")
 	case r.Grid != nil:
 		line("grid", "would take %s workers in %d rows of %d, %s in all, since it divides the reading as well; refrain serve has none",
 			units.Thousands(r.Grid.Rows*r.Grid.Columns), r.Grid.Rows, r.Grid.Columns, units.Bytes(int64(r.Grid.Memory)))

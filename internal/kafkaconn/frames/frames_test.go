@@ -96,7 +96,8 @@ func (w wire) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(12
 // send makes the request, and returns the connection with the answer on it.
 func send(tb testing.TB, r request, frame []byte) *Conn {
 	tb.Helper()
-	c := Wrap(wire{Reader: bytes.NewReader(frame)}, func(string) {}, func(error) {})
+	var asked []string
+	c := Wrap(wire{Reader: bytes.NewReader(frame)}, func(request string) { asked = append(asked, request) }, func(error) {})
 	head := binary.BigEndian.AppendUint32(nil, 8+100)
 	head = binary.BigEndian.AppendUint16(head, uint16(r.api))
 	head = binary.BigEndian.AppendUint16(head, uint16(r.version))
@@ -105,6 +106,9 @@ func send(tb testing.TB, r request, frame []byte) *Conn {
 		if _, err := c.Write(piece); err != nil {
 			tb.Fatal(err)
 		}
+	}
+	if len(asked) != 1 || asked[0] != r.api.String() {
+		tb.Errorf("told of %v, asked for %s", asked, r.api)
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -25,17 +26,24 @@ func (b *clusterBench) report(file string, figures []ClusterFigure) *report.Repo
 	r.Note("posts go in by one request of POST /v1/posts, through when the last event is at a client of GET /v1/events; client, "+
 		"processes and broker share the machine; %d partitions; N match: N processes for look-ups, one with the role split, one with publish, "+
 		"lookup and api; as many match workers in a process as it has cores to itself; no index; the broker has had one run before that does not count", b.options.Partitions)
-	r.Note("processor time is that from the first post to the last event; bytes are those of the connections between the processes and the " +
+	r.Note("processor time is that from the first post to the last event, and what the processors allow is all of them by the time of a post; bytes are those of the connections between the processes and the " +
 		"broker, as `refrain_kafka_sent_bytes_total` and its like count them; requests of NATS are all messages that the server gets")
 	return r
 }
 
 func clusterRates(all []ClusterFigure) report.Grid {
-	g := report.Grid{Head: []string{"", "posts/s accepted", "posts/s through", "of the embedded one", "events repeated"}}
+	g := report.Grid{Head: []string{"", "posts/s accepted", "posts/s through", "of the embedded one", "of what the processors allow",
+		"events repeated"}}
 	for _, f := range all {
-		g.Add(f.name(), units.Three(f.Accepted), units.Three(f.PerSecond), fmt.Sprintf("%.2f", f.Ratio), units.Thousands(f.Repeated))
+		g.Add(f.name(), units.Three(f.Accepted), units.Three(f.PerSecond), fmt.Sprintf("%.2f", f.Ratio), fmt.Sprintf("%.2f", f.allowed()),
+			units.Thousands(f.Repeated))
 	}
 	return g
+}
+
+// allowed is what goes through, of what would if all processors did nothing else.
+func (f *ClusterFigure) allowed() float64 {
+	return f.PerSecond * f.AllCPU / 1e6 / float64(runtime.NumCPU())
 }
 
 func clusterCPU(all []ClusterFigure) report.Grid {

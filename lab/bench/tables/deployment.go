@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type deployment struct {
 	partitions int        // of the window
 	processes  []*process
 	client     http.Client
+	refused    atomic.Int64 // requests that were answered 429
 }
 
 // process is a running `refrain serve`.
@@ -33,6 +35,9 @@ type process struct {
 	name, roles, address string
 }
 
+// maxConnections are those of the client to one process: what is due later waits for them.
+const maxConnections = 64
+
 // allRoles is one process for everything.
 const allRoles = "split,match,publish,lookup,api"
 
@@ -40,6 +45,7 @@ const allRoles = "split,match,publish,lookup,api"
 // and waits until all are ready.
 func (c *Config) deploy(ctx context.Context, b *devBroker, workers, partitions int, config string) (d *deployment, err error) {
 	d = &deployment{broker: b, partitions: partitions}
+	d.client.Transport = &http.Transport{MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections}
 	if d.folder, err = os.MkdirTemp("", "refrain-bench-"); err != nil {
 		return nil, err
 	}
@@ -140,6 +146,7 @@ func (d *deployment) with(role string) *process {
 
 // end stops all processes, and removes what they kept. Their last words are an error where one has not ended in good order.
 func (d *deployment) end() error {
+	d.client.CloseIdleConnections()
 	for _, p := range d.processes {
 		_ = p.cmd.Process.Signal(os.Interrupt) // it may have ended
 	}
@@ -172,6 +179,7 @@ func (d *deployment) postOne(ctx context.Context, lines []byte) error {
 		if err != nil || next == 0 {
 			return err
 		}
+		d.refused.Add(1)
 		for range next - 1 {
 			lines = lines[bytes.IndexByte(lines, '\n')+1:]
 		}

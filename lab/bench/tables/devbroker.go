@@ -21,6 +21,12 @@ type devBroker struct {
 	addr   string
 }
 
+// ErrNoBroker means that a broker is not installed.
+var ErrNoBroker = errors.New("no broker (deploy/dev/install)")
+
+// notInstalled is the exit status by which a script says so.
+const notInstalled = 3
+
 // NoBroker says why a table that starts brokers cannot be measured here.
 func NoBroker() error {
 	_, err := devScript("kafka")
@@ -69,7 +75,11 @@ func (b *devBroker) launch(ctx context.Context) error {
 	cmd.Stderr = errs // a file: the server holds the other end of a pipe
 	if err := cmd.Run(); err != nil {
 		said, _ := os.ReadFile(errs.Name())
-		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == notInstalled {
+			err = errors.Join(ErrNoBroker, err)
+		}
+		return err
 	}
 	addr, err1 := os.ReadFile(filepath.Join(b.folder, b.kind+".addr"))
 	pid, err2 := os.ReadFile(filepath.Join(b.folder, b.kind+".pid"))

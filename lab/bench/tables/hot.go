@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"refrain/internal/units"
@@ -51,7 +51,7 @@ type HotFigure struct {
 	Phases    []HotPhase `json:"phases"`
 	Expected  int        `json:"expected"` // events of the others, by detect
 	Events    int        `json:"events"`   // those that came
-	Refused   int        `json:"refused"`  // requests with others or with the text, answered by 429
+	Refused   int        `json:"refused"`  // requests, answered by 429 and sent again
 	HotEvents int        `json:"hotEvents"`
 	HotPosts  int        `json:"hotPosts"` // of the text, that have events
 	Flagged   int        `json:"flagged"`  // of these, with an event that says that there are more
@@ -80,7 +80,9 @@ type hotRun struct {
 	d       *deployment
 	load    *load // others
 	phases  []HotPhase
-	refused atomic.Int64
+
+	mu  sync.Mutex
+	err error // the first of a request
 }
 
 // Hot measures what one text that comes again and again does to the other posts, where the window is spread over processes.
@@ -139,10 +141,8 @@ func (h *hotRun) run(ctx context.Context) (*HotFigure, error) {
 	if err := h.sendAll(ctx); err != nil {
 		return nil, err
 	}
-	for begin := time.Now(); int(listener.observed.Load()) < f.Expected && time.Since(begin) < maxWait; {
-		if err := sleep(ctx, every); err != nil {
-			return nil, err
-		}
+	if err := h.await(ctx, listener, f.Expected); err != nil {
+		return nil, err
 	}
 	done()
 	if err := <-streamDone; err != nil && !errors.Is(err, context.Canceled) {
@@ -150,6 +150,23 @@ func (h *hotRun) run(ctx context.Context) (*HotFigure, error) {
 	}
 	h.figure(f, listener)
 	return f, nil
+}
+
+// patience is how long no event may come before the rest is not waited for.
+const patience = 20 * time.Second
+
+// await waits for the events of the others.
+func (h *hotRun) await(ctx context.Context, l *load, expected int) error {
+	last, observed := time.Now(), int64(0)
+	for int(l.observed.Load()) < expected && time.Since(last) < patience {
+		if n := l.observed.Load(); n > observed {
+			last, observed = time.Now(), n
+		}
+		if err := sleep(ctx, every); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expected is how many events the others have among themselves.
@@ -193,7 +210,6 @@ func (h *hotRun) note(_ []byte, due time.Time, took time.Duration) {
 // sendAll sends others all the time, and the text in its phase, in requests of their own.
 func (h *hotRun) sendAll(ctx context.Context) error {
 	var all sync.WaitGroup
-	defer all.Wait()
 	request := 0
 	for i := range h.phases {
 		p := &h.phases[i]
@@ -224,7 +240,8 @@ func (h *hotRun) sendAll(ctx context.Context) error {
 		p.taken(h.d, after.since(before), after.at.Sub(before.at))
 		p.Sent = (float64(h.options.Rate)*p.lasting.Seconds() + float64(p.hot)) / p.lasting.Seconds()
 	}
-	return nil
+	all.Wait()
+	return h.err
 }
 
 // again is the text so many times, each as a post of its own.
@@ -245,10 +262,12 @@ var hotText = func() []byte {
 	return text
 }()
 
-// post sends a request, and counts it when it is refused: who sends at a fixed rate does not wait.
+// post sends a request, and again what is refused of it, as a client does.
 func (h *hotRun) post(ctx context.Context, body []byte) {
-	if err := h.load.post(ctx, body); err != nil {
-		h.refused.Add(1)
+	if err := h.d.postOne(ctx, body); err != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.err = cmp.Or(h.err, err)
 	}
 }
 
@@ -270,7 +289,7 @@ func (h *hotRun) figure(f *HotFigure, l *load) {
 		p.Events, p.P50, p.P99, p.Max = len(p.observed), quantile(p.observed, 0.5), quantile(p.observed, 0.99), quantile(p.observed, 1)
 		f.Events += p.Events
 	}
-	f.Phases, f.Refused, f.HotEvents, f.HotPosts = h.phases, int(h.refused.Load()), l.flooded.events, len(l.flooded.posts)
+	f.Phases, f.Refused, f.HotEvents, f.HotPosts = h.phases, int(h.d.refused.Load()), l.flooded.events, len(l.flooded.posts)
 	for _, flagged := range l.flooded.posts {
 		if flagged {
 			f.Flagged++
@@ -293,7 +312,7 @@ func (h *hotRun) report(file string, f *HotFigure) *report.Report {
 		used.Add(p.Name, p.cell("split"), p.cell(hottest), p.cells(rest), p.cell("rest"), fmt.Sprintf("%.2f", p.CPU["broker"]))
 	}
 	r.Grids, r.Figures = []report.Grid{delays, used}, f
-	r.Note("events of others: %s of the %s that `refrain detect` finds among them; %d requests were refused", units.Thousands(f.Events),
+	r.Note("events of others: %s of the %s that `refrain detect` finds among them; %d requests were refused, and sent again", units.Thousands(f.Events),
 		units.Thousands(f.Expected), f.Refused)
 	r.Note("the text has %s events, at %s of its posts, of which %s are flagged as truncated", units.Thousands(f.HotEvents),
 		units.Thousands(f.HotPosts), units.Thousands(f.Flagged))
