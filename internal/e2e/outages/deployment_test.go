@@ -18,8 +18,10 @@ import (
 // broker is what keeps the topics.
 type broker interface {
 	yaml() string // of topics
-	away()        // all of its nodes at once
+	away()        // all of its nodes at once, with SIGKILL
 	back()
+	Pause()    // it is there and answers nothing
+	Continue() // as if nothing had been
 }
 
 type kafkaNode struct{ *devservers.Server }
@@ -44,6 +46,16 @@ func (c cluster) yaml() string {
 }
 func (c cluster) away() { c.KillAll() }
 func (c cluster) back() { c.StartAll() }
+func (c cluster) Pause() {
+	for n := range 3 {
+		c.Cluster.Pause(n + 1)
+	}
+}
+func (c cluster) Continue() {
+	for n := range 3 {
+		c.Cluster.Continue(n + 1)
+	}
+}
 
 // startBroker starts a broker of one node, or of three in a full run.
 func startBroker(t *testing.T, kind string) broker {
