@@ -359,7 +359,7 @@ func (s *Server) close() error {
 func (s *Server) tick(ctx context.Context) error {
 	var release memory.Keeper
 	if m := s.node.match; m == nil {
-		memory.Limit(0)
+		memory.Limit(s.node.tombstoneLimit()) // which such a process holds too
 	} else {
 		// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 		// between two of them posts went through a fifth more slowly.

@@ -74,28 +74,27 @@ type partition struct {
 	gone bool // guarded by lock: nobody may use the rows any more
 }
 
-// windowRecord is one or some records of q with sentences in the window.
+// windowRecord is a record of q with sentences in the window, or several.
 type windowRecord struct {
 	position int64     // of the first
-	begin    feed.Time // the newest time in it
-	newest   feed.Time // in all of them
+	newest   feed.Time // of all
 }
 
-// maxWindowRecords is about how many windowRecords there are, however many records: they are not in the window's budget. A
-// replay begins so much too early.
-const maxWindowRecords = 4096
+// maxStretches is about how many windowRecords there are, however many records: they are not in the window's budget. A replay
+// begins so much too early.
+const maxStretches = 4096
 
-// remember notes a record with sentences. One that is no newer than those before it goes with them at no cost.
+// remember notes a record with sentences. It goes with those before it, unless it is of a later stretch of time: then these
+// leave the window first.
 func (q *partition) remember(position int64, newest feed.Time) {
-	if n := len(q.window); n > 0 {
-		last := &q.window[n-1]
-		if newest <= last.newest || newest < last.begin.Add(q.stretch) {
-			last.newest = max(last.newest, newest)
-			return
-		}
+	if n := len(q.window); n > 0 && q.stretchOf(newest) <= q.stretchOf(q.window[n-1].newest) {
+		q.window[n-1].newest = max(q.window[n-1].newest, newest)
+		return
 	}
-	q.window = append(q.window, windowRecord{position, newest, newest})
+	q.window = append(q.window, windowRecord{position, newest})
 }
+
+func (q *partition) stretchOf(t feed.Time) int64 { return int64(t) / max(1, q.stretch.Milliseconds()) }
 
 // insertItem inserts a record of q.
 func (q *partition) insertItem(x *item) {

@@ -73,7 +73,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, epoch: epoch, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
-		stretch: (w.cfg.Span + w.cfg.Lateness + w.cfg.MaxHold) / maxWindowRecords,
+		stretch: (w.cfg.Span + w.cfg.Lateness + w.cfg.MaxHold) / maxStretches,
 		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, now: w.cfg.Now}
 	if !w.cfg.Sentences.Ordered() {
 		q.recent = new(recent)

@@ -14,7 +14,7 @@ import (
 func TestWindowRecordsAreBounded(t *testing.T) {
 	const reach, records = 24 * time.Hour, 500_000
 	cfg := Config{Span: reach}
-	q := &partition{stretch: reach / maxWindowRecords}
+	q := &partition{stretch: reach / maxStretches}
 	rng := rand.New(rand.NewPCG(1, 1))
 	var newest []feed.Time
 	for i := range records {
@@ -23,8 +23,8 @@ func TestWindowRecordsAreBounded(t *testing.T) {
 		q.remember(int64(i), at)
 	}
 	q.insert = records
-	if n := len(q.window); n > maxWindowRecords+1 {
-		t.Fatalf("%d records are remembered as %d, want %d at most", records, n, maxWindowRecords+1)
+	if n := len(q.window); n > maxStretches+1 {
+		t.Fatalf("%d records are remembered as %d, want %d at most", records, n, maxStretches+1)
 	}
 	for _, clock := range []time.Duration{reach + reach/3, 2*reach - time.Hour, 3 * reach} {
 		q.state.Watermarks.clock, q.state.Watermarks.known = feed.Time(clock.Milliseconds()), true

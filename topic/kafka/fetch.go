@@ -19,9 +19,9 @@ const (
 	busyWait  = 20 * time.Millisecond
 	busyBytes = 64 << 10
 	// partitionBytes is how much of one partition an answer holds, fetchBytes how much of all; but the first batch of an
-	// answer comes whole, however large.
-	partitionBytes = 1 << 20
-	fetchBytes     = 4 << 20
+	// answer comes whole, however large. It is compressed: what is the same again and again takes a hundred times that.
+	partitionBytes = 512 << 10
+	fetchBytes     = 1 << 20
 	// answerTimeout is how long an answer may take beyond the wait. It must do for the largest batch of records.
 	answerTimeout = 15 * time.Second
 )

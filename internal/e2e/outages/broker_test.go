@@ -31,16 +31,23 @@ func (o *outage) posts() int {
 // manyClients is how many clients send at the same time: more than the door has places for.
 const manyClients = 64
 
-// TestBrokerAway: the broker of the topics goes away with all its nodes. Clients are told to come back, the source stops
+// TestBrokerAway: the broker of the topics is killed with all its nodes. Clients are told to come back, the source stops
 // reading, no process takes more memory than it may, and then everything is delivered.
 func TestBrokerAway(t *testing.T) {
 	for _, kind := range []string{"kafka", "nats"} {
-		t.Run(kind, func(t *testing.T) { brokerAway(t, kind) })
+		t.Run(kind, func(t *testing.T) { brokerAway(t, startBroker(t, kind), broker.away, broker.back) })
 	}
 }
 
-func brokerAway(t *testing.T, kind string) {
-	o, b := theOutage(), startBroker(t, kind)
+// TestBrokerStandsStill: the same where its connections stay and nothing is answered.
+func TestBrokerStandsStill(t *testing.T) {
+	for _, kind := range []string{"kafka", "nats"} {
+		t.Run(kind, func(t *testing.T) { brokerAway(t, startBroker(t, kind), broker.Pause, broker.Continue) })
+	}
+}
+
+func brokerAway(t *testing.T, b broker, away, back func(broker)) {
+	o := theOutage()
 	source := newSourceTopic(t)
 	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), source.yaml())
 	front := d.standard(2)
@@ -57,16 +64,16 @@ func brokerAway(t *testing.T, kind string) {
 	gone := begin.Add(o.before)
 	sleepUntil(t.Context(), gone)
 	memory.mark("before")
-	b.away()
+	away(b)
 	sleepUntil(t.Context(), gone.Add(o.away))
 	memory.mark("away")
-	b.back()
-	back := time.Now()
+	back(b)
+	isBack := time.Now()
 	feeding.Wait()
-	t.Logf("all accepted %v after it was back", time.Since(back).Round(time.Millisecond))
+	t.Logf("all accepted %v after it was back", time.Since(isBack).Round(time.Millisecond))
 	front.Await(10*time.Minute, "posts of the source", func() bool { return source.committed() >= len(byTopic) })
 	d.wantEvents(front, posts)
-	t.Logf("all delivered %v after it was back", time.Since(back).Round(time.Millisecond))
+	t.Logf("all delivered %v after it was back", time.Since(isBack).Round(time.Millisecond))
 	memory.mark("afterwards")
 	memory.check()
 	t.Logf("answers: %v", &all.answers)

@@ -4,6 +4,7 @@
 package outages
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -18,8 +19,10 @@ import (
 // broker is what keeps the topics.
 type broker interface {
 	yaml() string // of topics
-	away()        // all of its nodes at once
+	away()        // all of its nodes at once, with SIGKILL
 	back()
+	Pause()    // it is there and answers nothing
+	Continue() // as if nothing had been
 }
 
 type kafkaNode struct{ *devservers.Server }
@@ -44,15 +47,29 @@ func (c cluster) yaml() string {
 }
 func (c cluster) away() { c.KillAll() }
 func (c cluster) back() { c.StartAll() }
+func (c cluster) Pause() {
+	for n := range 3 {
+		c.Cluster.Pause(n + 1)
+	}
+}
+func (c cluster) Continue() {
+	for n := range 3 {
+		c.Cluster.Continue(n + 1)
+	}
+}
+
+// single is for machines that do not bear three brokers beside all else.
+var single = flag.Bool("outages.single", false, "brokers of one node also in a full run")
 
 // startBroker starts a broker of one node, or of three in a full run.
 func startBroker(t *testing.T, kind string) broker {
+	three := *e2e.Full && !*single
 	switch {
-	case kind == "kafka" && *e2e.Full:
+	case kind == "kafka" && three:
 		return cluster{devservers.StartKafka3(t), "kafka: {brokers"}
 	case kind == "kafka":
 		return kafkaNode{devservers.StartKafka(t)}
-	case *e2e.Full:
+	case three:
 		return cluster{devservers.StartNATS3(t), "nats: {servers"}
 	default:
 		return natsNode{devservers.StartNATS(t)}
