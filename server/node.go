@@ -88,14 +88,17 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 			return n, nil
 		}
 		err = errors.Join(err, n.close())
-		if !cfg.onBroker() || !isTemporary(err) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		if !cfg.onBroker() || !isTemporary(err) {
 			return nil, err
 		}
 		meanwhile.waitsFor(err)
 		pause := pauses.NextBackOff()
 		cfg.Logger.Warn("waiting for the broker of the topics", "error", err, "pause", pause)
-		if retry.Sleep(ctx, pause) != nil {
-			return nil, err
+		if stopped := retry.Sleep(ctx, pause); stopped != nil {
+			return nil, errors.Join(stopped, err)
 		}
 	}
 }
