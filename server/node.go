@@ -93,7 +93,10 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 			return n, nil
 		}
 		err = errors.Join(err, n.close())
-		if !cfg.onBroker() || !isTemporary(err) && !isStranger(err) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		if !cfg.onBroker() || !isTemporary(err) && !isStranger(err) {
 			return nil, err
 		}
 		pause := pauses.NextBackOff()
@@ -103,8 +106,8 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 			what = "waiting for another deployment to end"
 		}
 		cfg.Logger.Warn(what, "error", err, "pause", pause)
-		if retry.Sleep(ctx, pause) != nil {
-			return nil, err
+		if stopped := retry.Sleep(ctx, pause); stopped != nil {
+			return nil, errors.Join(stopped, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
 )
 
@@ -22,3 +23,9 @@ func (l *lockedBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// Logged is what a logger in the process of a test has written.
+type Logged struct{ lockedBuffer }
+
+// Logger writes to l, as text.
+func (l *Logged) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

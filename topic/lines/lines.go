@@ -1,5 +1,7 @@
 // Package lines keeps logs of lines in topics: what a file in the data directory is to one process, for several that share a
 // broker. A line is a record, so any client of the broker can read it.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package lines
 
 import (

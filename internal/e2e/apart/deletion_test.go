@@ -38,6 +38,11 @@ func TestDeletion(t *testing.T) {
 			len(said.Behind[0].Partitions) != 2 || took > 8*time.Second {
 			t.Errorf("one stands still: %d %s after %v", status, answer, took)
 		}
+		begin = time.Now()
+		if got := found(t, api.URL("")); strings.Count(got, `"missingPartitions":[`) != 1 || strings.Contains(got, `"missingPartitions":[0,1,2,3]`) ||
+			time.Since(begin) > 8*time.Second {
+			t.Errorf("one stands still: %s after %v", got, time.Since(begin))
+		}
 		resume(match)
 		if status, answer := do(split, "DELETE", "/v1/posts/b", ""); status != 204 {
 			t.Errorf("it goes on: %d %s", status, answer)
