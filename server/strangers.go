@@ -33,9 +33,9 @@ type strangers struct {
 type strangerError struct{ name, worker, address string }
 
 func (e *strangerError) Error() string {
-	return fmt.Sprintf("worker %s at %s uses the topics %s-* with another cluster.token: where it is another deployment, give "+
+	return fmt.Sprintf("worker %s at %s uses the topics %s with another cluster.token: where it is another deployment, give "+
 		"this one another topics.name; to change the token, stop all processes before the first one starts with the new one",
-		e.worker, e.address, e.name)
+		e.worker, e.address, e.name+"-*")
 }
 
 // markOf is what the processes of a deployment have in common. It does not tell the token.

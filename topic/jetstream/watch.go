@@ -288,7 +288,7 @@ func checkReplicas(name string, info *js.StreamInfo) error {
 		return nil
 	}
 	if info.Cluster.Leader == "" {
-		return fmt.Errorf("stream %s has no leader", name)
+		return fmt.Errorf("stream %s has no leader: start the servers that are down", name)
 	}
 	replicas, online := 1, 1
 	for _, peer := range info.Cluster.Replicas {
@@ -297,7 +297,7 @@ func checkReplicas(name string, info *js.StreamInfo) error {
 		}
 	}
 	if online <= replicas/2 {
-		return fmt.Errorf("stream %s: %d of its %d servers are there, no majority", name, online, replicas)
+		return fmt.Errorf("stream %s: %d of its %d servers are there, no majority: start those that are down", name, online, replicas)
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func TestGroupErrors(t *testing.T) {
 	})
 	t.Run("other number of partitions", func(t *testing.T) {
 		cfg := groupConfig(t, addr)
-		cfg.Parts--
+		cfg.Parts++
 		wantGroupError(t, cfg, "16 partitions")
 	})
 	t.Run("somebody else's group", func(t *testing.T) {

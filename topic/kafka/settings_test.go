@@ -1,7 +1,9 @@
 package kafka_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -183,6 +185,69 @@ func TestLostEnd(t *testing.T) {
 		if _, err := r.Fetch(t.Context()); !errors.Is(err, topic.ErrBeyondEnd) || !strings.Contains(err.Error(), "have lost records") {
 			t.Errorf("got %v, want ErrBeyondEnd", err)
 		}
+	}
+}
+
+// TestMadeAnew: a topic that somebody has made anew, and that has grown past where a reader stands, is another one: for the
+// reader, and for what is stored of its positions.
+func TestMadeAnew(t *testing.T) {
+	addr := devservers.Kafka(t)
+	c := MustOpen(t, []string{addr})
+	x := MustOpenTopic(t, c, onePartition)
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("a")}, topic.Record{Data: []byte("b")})
+	readers := []topic.Reader{conformance.MustOpen(t, x, 0), conformance.MustOpen(t, x, 2)} // one has read, the other has not
+	conformance.MustFetch(t, readers[0], 2)
+	mustWait(t, readers[1])
+	MustDelete(t, addr, x.Name())
+	MustCreate(t, addr, x.Name(), 1, "retention.ms=-1", "max.message.bytes=10000000")
+	other := MustOpenTopic(t, MustOpen(t, []string{addr}), onePartition, func(c *kafka.TopicConfig) { c.Name = x.Name() })
+	for i := range 5 {
+		conformance.MustAppend(t, other, topic.Record{Data: fmt.Append(nil, i)})
+	}
+	for i, r := range readers {
+		if records, err := r.Fetch(t.Context()); !errors.Is(err, topic.ErrBeyondEnd) {
+			t.Errorf("reader %d: got %v, %v, want ErrBeyondEnd", i, records, err)
+		}
+	}
+	if err := c.Lost(); !errors.Is(err, topic.ErrBeyondEnd) {
+		t.Errorf("lost: %v", err)
+	}
+	again := MustOpenTopic(t, MustOpen(t, []string{addr}, func(k *kafka.Config) { k.Name = c.Name() }), onePartition,
+		func(c *kafka.TopicConfig) { c.Name = x.Name() })
+	if valid, known := topic.ValidEnds(again, x.Lineage().Current(), []int64{5}); !known || valid[0] != 0 {
+		t.Errorf("positions of before are valid up to %v, %v; want 0", valid, known)
+	}
+}
+
+// mustWait lets a reader look, which has nothing to read.
+func mustWait(t *testing.T, r topic.Reader) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if records, err := r.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, %v", records, err)
+	}
+}
+
+// TestPartitionsAdded: those that somebody adds stay empty, also for whoever opens the topic later.
+func TestPartitionsAdded(t *testing.T) {
+	addr := devservers.Kafka(t)
+	c := MustOpen(t, []string{addr})
+	x := MustOpenTopic(t, c)
+	conformance.MustAppend(t, x, topic.Record{Partition: 2, Data: []byte("a")})
+	transport := &segmentio.Transport{MetadataTopics: []string{x.Name()}}
+	defer transport.CloseIdleConnections()
+	client := &segmentio.Client{Addr: segmentio.TCP(addr), Transport: transport, Timeout: 10 * time.Second}
+	res, err := client.CreatePartitions(t.Context(), &segmentio.CreatePartitionsRequest{
+		Topics: []segmentio.TopicPartitionsConfig{{Name: x.Name(), Count: 5}}})
+	if err != nil || res.Errors[x.Name()] != nil {
+		t.Fatal(err, res)
+	}
+	again := MustOpenTopic(t, MustOpen(t, []string{addr}, func(k *kafka.Config) { k.Name = c.Name() }),
+		func(c *kafka.TopicConfig) { c.Name = x.Name() })
+	for i, x := range []topic.Topic{x, again} {
+		conformance.MustAppend(t, x, topic.Record{Partition: 2, Data: []byte("b")})
+		conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2+i)
 	}
 }
 
