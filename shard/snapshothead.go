@@ -84,8 +84,7 @@ func (h *snapshotHead) append(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(h.window)))
 	for _, r := range h.window {
-		dst = binary.AppendVarint(binary.AppendVarint(dst, r.position), int64(r.begin))
-		dst = binary.AppendVarint(dst, int64(r.newest))
+		dst = binary.AppendVarint(binary.AppendVarint(dst, r.position), int64(r.newest))
 	}
 	return h.appendYoung(dst)
 }
@@ -124,9 +123,9 @@ func decodeHead(data []byte) (*snapshotHead, error) {
 	for i := range h.observe.steps {
 		h.observe.steps[i] = step{d.varint("step"), d.varint("step"), d.varint("step"), d.byte("step") == 1}
 	}
-	h.window = make([]windowRecord, d.count("window", len(d.rest)/3))
+	h.window = make([]windowRecord, d.count("window", len(d.rest)/2))
 	for i := range h.window {
-		h.window[i] = windowRecord{d.varint("window"), feed.Time(d.varint("window")), feed.Time(d.varint("window"))}
+		h.window[i] = windowRecord{d.varint("window"), feed.Time(d.varint("window"))}
 	}
 	h.young = make([]youngSentence, d.count("young", len(d.rest)/22))
 	for i := range h.young {
