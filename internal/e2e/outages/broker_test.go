@@ -1,6 +1,7 @@
 package outages
 
 import (
+	"flag"
 	"slices"
 	"sync"
 	"testing"
@@ -17,9 +18,11 @@ type outage struct {
 	before, away, after time.Duration
 }
 
+var awayFor = flag.Duration("outages.away", 5*time.Minute, "how long something is away in a full run")
+
 func theOutage() outage {
 	if *e2e.Full {
-		return outage{rate: *rate, before: 30 * time.Second, away: 5 * time.Minute, after: 30 * time.Second}
+		return outage{rate: *rate, before: 30 * time.Second, away: *awayFor, after: 30 * time.Second}
 	}
 	return outage{rate: 500, before: 3 * time.Second, away: 15 * time.Second, after: 3 * time.Second}
 }
