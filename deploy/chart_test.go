@@ -51,11 +51,10 @@ type podTemplate struct {
 }
 
 type securityContext struct {
-	RunAsNonRoot             bool `yaml:"runAsNonRoot"`
-	ReadOnlyRootFilesystem   bool `yaml:"readOnlyRootFilesystem"`
-	AllowPrivilegeEscalation *bool
-	Capabilities             struct{ Drop []string }
-	SeccompProfile           struct{ Type string } `yaml:"seccompProfile"`
+	RunAsNonRoot           bool `yaml:"runAsNonRoot"`
+	ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
+	Capabilities           struct{ Drop []string }
+	SeccompProfile         struct{ Type string } `yaml:"seccompProfile"`
 }
 
 type chartContainer struct {

@@ -34,7 +34,9 @@ func main() {
 	defer stop()
 	if *brokers != "" {
 		for topic := range strings.SplitSeq(*topics, ",") {
-			retryUntil(ctx, "topic "+topic, func() error { return makeTopic(ctx, *brokers, kafka.TopicConfig{Topic: topic, NumPartitions: *partitions, ReplicationFactor: *replicas}) })
+			retryUntil(ctx, "topic "+topic, func() error {
+				return makeTopic(ctx, *brokers, kafka.TopicConfig{Topic: topic, NumPartitions: *partitions, ReplicationFactor: *replicas})
+			})
 		}
 	}
 	if *server != "" {
