@@ -187,5 +187,6 @@ func moved(err error) bool {
 func IsTemporary(err error) bool {
 	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) ||
+		errors.Is(err, kafka.RequestTimedOut) || errors.Is(err, kafka.InvalidReplicationFactor) || // brokers that have just started
 		errors.Is(err, kafka.NotEnoughReplicas) || errors.Is(err, kafka.NotEnoughReplicasAfterAppend)
 }
