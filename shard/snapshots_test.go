@@ -360,29 +360,6 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// TestCoarse: no record of the window is newer than the one that stands for it, nor lies before it.
-func TestCoarse(t *testing.T) {
-	for _, n := range []int{0, 1, maxWindowRecords, maxWindowRecords + 1, 3*maxWindowRecords + 7} {
-		var window []windowRecord
-		for i := range n {
-			window = append(window, windowRecord{int64(10 * i), feed.Time(i * 7919 % 1000)})
-		}
-		got := coarse(window)
-		if len(got) > maxWindowRecords || n <= maxWindowRecords && !slices.Equal(got, window) {
-			t.Errorf("%d records: %d", n, len(got))
-		}
-		for _, r := range window {
-			at, found := slices.BinarySearchFunc(got, r.position, func(g windowRecord, p int64) int { return int(g.position - p) })
-			if !found {
-				at--
-			}
-			if got[at].newest < r.newest {
-				t.Fatalf("%d records: %+v is after %+v", n, r, got[at])
-			}
-		}
-	}
-}
-
 // TestSnapshotFits: the state has to be as new as the snapshot, and the topics as they were.
 func TestSnapshotFits(t *testing.T) {
 	sentences, control := newMemory(2), newMemory(1)
