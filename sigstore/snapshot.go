@@ -36,9 +36,14 @@ import (
 //	row      = key:8 records:4 tokens:4 sequence:4     as in memory: see block.go
 //	piece    = block
 //
-// Row numbers of changes and of dead rows are the distances from the one before, minus one. The block of one sentence "a b c d"
-// in a window without texts, with base 0, the first token being number 0: 00000000 0000010000000000 epoch 01, the 20 bytes
-// of the row, 00 (none is dead), 01 (page) and its length, then the page: the set 04 00 01 01 01, who said it, and the record.
+// Row numbers of changes and of dead rows are the distances from the one before, minus one. The first block of a window without
+// texts that holds one sentence of four tokens, posted as number 7 by ann of source s (TestExample):
+//
+//	00 00 00 00  00 00 01 00 00 00 00 00  90 4e                           base 0, arena from 65,536 on, epoch 5,000 ms
+//	01  00 00 00 00 00 00 00 09  0c 00 00 00  00 00 00 00  06 00 00 00    one row: key, records at 12, tokens at 0, sequence
+//	00  01 1c                                                             none is dead; one page, of 28 bytes:
+//	04 00 01 01 01   01 73 03 61 6e 6e 00                                 the tokens 0 to 3; s, ann, no language
+//	47 02 06  08 00 00 00 00 00 00 00  08 00 00 00  07                    the record: see record.go
 
 // SnapshotFormat is that of pieces and heads. It changes with them, and with what they show of a window: records, rows and
 // granularity.

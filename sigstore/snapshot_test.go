@@ -256,3 +256,21 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// TestExample is the one of the head of snapshot.go.
+func TestExample(t *testing.T) {
+	w := newScan(t, Config{Span: time.Hour, OmitTexts: true})
+	w.Insert(&feed.Sentence{Source: "s", Post: "7", Author: "ann", Time: 5000, Tokens: []uint64{1, 2, 3, 4}, Group: feed.Hash{15: 9}, Sequence: 6,
+		Version: 8, End: 7, Coverage: 1})
+	var b bytes.Buffer
+	c := w.blocks.current().capture()
+	if err := writeBlock(&b, c.body, c.pages); err != nil {
+		t.Fatal(err)
+	}
+	const want = "00 00 00 00 00 00 01 00 00 00 00 00 90 4e 01 " +
+		"00 00 00 00 00 00 00 09 0c 00 00 00 00 00 00 00 06 00 00 00 " +
+		"00 01 1c 04 00 01 01 01 01 73 03 61 6e 6e 00 47 02 06 08 00 00 00 00 00 00 00 08 00 00 00 07"
+	if got := fmt.Sprintf("% x", b.Bytes()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
