@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -61,15 +62,16 @@ type Group struct {
 	dialer   *groupDialer
 	group    *kafka.ConsumerGroup
 
-	once sync.Once
-	done chan struct{} // closed when run has returned
+	leaving atomic.Bool
+	left    chan struct{} // closed when leave is through
+	done    chan struct{} // closed when run has returned
 
 	mu      sync.Mutex
 	member  string // the broker's name for us, "" before the first generation
 	trouble error  // why this process is not in the group; nil: it is
 
 	// Of run's goroutine.
-	refused time.Time // when the name was first found to be another's; zero: it is ours
+	refused time.Time // when the name was last found to be another's; zero: it is ours
 	told    string    // the last error that was logged
 }
 
@@ -84,7 +86,7 @@ func JoinGroup(ctx context.Context, cfg GroupConfig) (*Group, error) {
 	if err := checkGroupTopic(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("join group %s: %w", cfg.Group, err)
 	}
-	g := &Group{cfg: cfg, balancer: newBalancer(cfg), latest: assigned.New(), done: make(chan struct{})}
+	g := &Group{cfg: cfg, balancer: newBalancer(cfg), latest: assigned.New(), left: make(chan struct{}), done: make(chan struct{})}
 	d := cfg.Conn.Dialer()
 	g.dialer = &groupDialer{dial: d.DialFunc, open: map[net.Conn]bool{}}
 	d.DialFunc = g.dialer.Dial
@@ -150,7 +152,7 @@ func (g *Group) next() (*kafka.Generation, error) {
 	defer cancel()
 	switch {
 	case !g.refused.IsZero():
-		ctx, cancel = context.WithDeadline(ctx, g.refused.Add(2*g.cfg.Session+g.cfg.Rebalance))
+		ctx, cancel = context.WithDeadline(ctx, g.waitsUntil())
 		defer cancel()
 	case g.memberID() == "" && g.told == "":
 		ctx, cancel = context.WithTimeout(ctx, g.cfg.Heartbeat)
@@ -158,6 +160,9 @@ func (g *Group) next() (*kafka.Generation, error) {
 	}
 	return g.group.Next(ctx)
 }
+
+// waitsUntil is when a process that was dead when it had our name would be gone.
+func (g *Group) waitsUntil() time.Time { return g.refused.Add(2*g.cfg.Session + g.cfg.Rebalance) }
 
 // waited is called when next has waited long enough.
 func (g *Group) waited() error {
@@ -186,13 +191,15 @@ func (g *Group) begin(gen *kafka.Generation) {
 	g.latest.Set(parts)
 }
 
-// refuse begins to wait for the end of a process of our name, which may be this one before it was restarted.
+// refuse waits for the end of a process of our name, which may be this one before it was restarted. It waits anew in every
+// generation: one that died while it joined is in the next one, and its session begins with that.
 func (g *Group) refuse() {
 	g.latest.Clear()
-	if !g.refused.IsZero() {
+	first := g.refused.IsZero()
+	g.refused = time.Now()
+	if !first {
 		return
 	}
-	g.refused = time.Now()
 	g.cfg.Logger.Warn("kafka: another process has this worker's name: waiting for it to end", "group", g.cfg.Group,
 		"worker", g.cfg.Member)
 }
@@ -282,24 +289,27 @@ func (g *Group) Close() error {
 // closeWait is how long the library has to leave the group in its own way.
 const closeWait = 5 * time.Second
 
-// leave leaves the group, also in the middle of joining anew, which waits for others and which the library does not break
-// off.
+// leave leaves the group, once, also in the middle of joining anew, which waits for others and which the library does not
+// break off.
 func (g *Group) leave() {
-	g.once.Do(func() {
-		left := make(chan struct{})
-		go func() {
-			defer close(left)
-			_ = g.group.Close() // it returns nil
-		}()
-		if err := g.tellGroup(); err != nil {
-			g.cfg.Logger.Warn("kafka: the group was not told that this process leaves: its parts move when its session ends",
-				"group", g.cfg.Group, "error", err)
-		}
-		cut := time.AfterFunc(closeWait, g.dialer.Close)
-		<-left
-		cut.Stop()
-		g.dialer.Close()
-	})
+	if g.leaving.Swap(true) {
+		<-g.left
+		return
+	}
+	defer close(g.left)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = g.group.Close() // it returns nil
+	}()
+	if err := g.tellGroup(); err != nil {
+		g.cfg.Logger.Warn("kafka: the group was not told that this process leaves: its parts move when its session ends",
+			"group", g.cfg.Group, "error", err)
+	}
+	cut := time.AfterFunc(closeWait, g.dialer.Close)
+	<-closed
+	cut.Stop()
+	g.dialer.Close()
 }
 
 // tellGroup tells the group that we leave. That it does not know us any more is as well.

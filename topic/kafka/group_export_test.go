@@ -2,9 +2,10 @@ package kafka
 
 // Kill ends a membership as SIGKILL does: the connections end without a word, and nothing is asked any more.
 func (g *Group) Kill() {
-	g.once.Do(func() {
+	if !g.leaving.Swap(true) {
 		g.dialer.Close()
 		_ = g.group.Close()
-	})
+		close(g.left)
+	}
 	<-g.done
 }

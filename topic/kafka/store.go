@@ -26,9 +26,9 @@ type Store struct {
 	room   *semaphore.Weighted // bytes of values being put
 	logger *slog.Logger
 
-	reading sync.Mutex // one reads
-	at      int64      // what is below it has been read
-	known   bool       // at is
+	reading chan struct{} // holds one while nobody reads
+	at      int64         // what is below it has been read
+	known   bool          // at is
 	marks   marks
 
 	mu     sync.Mutex
@@ -60,7 +60,9 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
-	s := &Store{name: name, link: l, room: semaphore.NewWeighted(maxInFlight), logger: c.cfg.Logger, values: map[string][]byte{}}
+	s := &Store{name: name, link: l, reading: make(chan struct{}, 1), room: semaphore.NewWeighted(maxInFlight), logger: c.cfg.Logger,
+		values: map[string][]byte{}}
+	s.reading <- struct{}{}
 	if _, err = c.ensure(ctx, l, &spec{name: name, partitions: 1, made: 1, settings: c.storeSettings()}); err == nil {
 		err = s.read(ctx)
 	}
@@ -114,8 +116,8 @@ func (s *Store) join() *reading {
 
 // run waits for the reading before r. Gets that begin from then on want another one.
 func (s *Store) run(r *reading) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
+	<-s.reading
+	defer func() { s.reading <- struct{}{} }()
 	s.mu.Lock()
 	s.next = nil
 	s.mu.Unlock()

@@ -254,6 +254,9 @@ func (d *fakeDeployment) awaitEnd() {
 			return
 		}
 	}
+	for _, c := range d.crews {
+		d.t.Logf("%s: assigned %v, %+v", c.name, c.assigned, c.crew.Partitions())
+	}
 	d.t.Fatalf("look-ups do not come to the end: %v", err)
 }
 

@@ -186,10 +186,11 @@ func (s *fakeSplit) stop() {
 // fakeCrew is a process that has a share of the window.
 type fakeCrew struct {
 	*fakeProcess
-	name   string
-	crew   *shard.Crew
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	name     string
+	crew     *shard.Crew
+	assigned []int
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
 }
 
 func (d *fakeDeployment) openCrew(name string) *fakeCrew {
@@ -255,6 +256,7 @@ func (c *fakeCrew) follow(ctx context.Context, d *fakeDeployment) {
 			d.t.Errorf("%s: %v", c.name, err)
 			return
 		}
+		c.assigned = parts
 		c.crew.Assign(parts)
 	}
 }
