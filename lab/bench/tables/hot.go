@@ -67,7 +67,6 @@ type HotPhase struct {
 	Max      float64            `json:"max"`
 	CPU      map[string]float64 `json:"cpu"`    // cores, by process
 	Memory   map[string]int64   `json:"memory"` // bytes at its end, by process
-	begin    time.Time
 	lasting  time.Duration
 	hot      int // how often the text comes
 	observed []time.Duration
