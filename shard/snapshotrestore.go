@@ -93,14 +93,18 @@ func (s *Snapshots) loadOne(w *Worker, q *partition, x *extent, name string) err
 	return nil
 }
 
-// resume takes over what q knew when the snapshot was made.
+// resume takes over what q knew when the snapshot was made. Where the state's window begins behind that, what lies between is
+// not needed any more, and may be purged: then q is observed as for a replay.
 func (q *partition) resume(h *snapshotHead) {
-	q.insert, q.stamp, q.deletedTo = h.insert, h.stamp, h.deletedTo
+	q.stamp, q.deletedTo = h.stamp, h.deletedTo
 	q.window, q.young.sentences = h.window, h.young
 	for _, y := range h.young {
 		q.young.newest = max(q.young.newest, y.stamp)
 	}
-	q.snapshots.observe = &h.observe
+	if q.state.ReplayFrom > h.insert {
+		return
+	}
+	q.insert, q.snapshots.observe = h.insert, &h.observe
 }
 
 // link gives pieces names of our own, so that nobody else removes them. One that cannot be linked is written anew.

@@ -128,7 +128,7 @@ type snapshotting struct {
 	names    []headFiles    // the heads that stay, the oldest first
 	inserted int            // sentences since the last one was begun
 	begun    time.Time      // the last one
-	done     chan error     // gets how the one ends that is under way; nil: none is
+	done     chan struct{}  // closed when the one ends that is under way; nil: none is
 	observe  *snapshotPoint // from where q is observed for what it was restored from; nil: it was not
 }
 
@@ -187,7 +187,7 @@ func (s *Snapshots) begin(w *Worker, q *partition) {
 	}
 	head := w.headOf(q).append(nil)
 	s.metrics.pause.Record(s.ctx, s.cfg.Now().Sub(began).Seconds())
-	q.snapshots.inserted, q.snapshots.begun, q.snapshots.done = 0, began, make(chan error, 1)
+	q.snapshots.inserted, q.snapshots.begun, q.snapshots.done = 0, began, make(chan struct{})
 	if s.cfg.InTurn {
 		s.write(q.snapshots.done, &q.snapshots, head, c)
 		return
@@ -196,7 +196,7 @@ func (s *Snapshots) begin(w *Worker, q *partition) {
 }
 
 // write writes a snapshot. Of q only what belongs to its snapshots is used, and nobody else uses that before done says so.
-func (s *Snapshots) write(done chan<- error, to *snapshotting, head []byte, c *sigstore.Capture) {
+func (s *Snapshots) write(done chan<- struct{}, to *snapshotting, head []byte, c *sigstore.Capture) {
 	err := s.writeFiles(to, head, c)
 	if err == nil {
 		s.clean(to)
@@ -209,7 +209,7 @@ func (s *Snapshots) write(done chan<- error, to *snapshotting, head []byte, c *s
 		s.cfg.Logger.Error("no snapshot of a partition: a restart has more to replay", "partition", to.partition, "error", err)
 	}
 	<-s.writing
-	done <- err
+	close(done)
 }
 
 func (s *Snapshots) writeFiles(to *snapshotting, head []byte, c *sigstore.Capture) error {

@@ -219,6 +219,35 @@ func TestOnlyCopy(t *testing.T) {
 	}
 }
 
+// TestOldSnapshot: what came after a snapshot and has left the window is not asked for, nor missed where it is purged.
+func TestOldSnapshot(t *testing.T) {
+	r := newRouteOver(t, newMemory(1))
+	path := t.TempDir()
+	once := r.snapshotConfig(mustFolder(t, path), "a")
+	once.MinPause = 24 * time.Hour
+	first := r.mustOpen(r.withSnapshots(once, map[string]int{}))
+	first.owned[0].snapshots.begun = time.Time{}
+	r.posts(0, 60)
+	r.mustStep(first)
+	for i := range 30 {
+		r.post(fmt.Sprint("later", i), fmt.Sprintf("v%d w%[1]d x%[1]d y%[1]d z%[1]d", i), time.Duration(i)*time.Hour)
+		r.now = r.now.Add(time.Minute)
+		r.split.Tick(context.Background(), r.now)
+		r.mustStep(first)
+	}
+	if err := r.sentences.Purge(context.Background(), []int64{first.owned[0].state.ReplayFrom}); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	inserted := map[string]int{}
+	second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), inserted))
+	r.post("again", "v29 w29 x29 y29 z29", 29*time.Hour+time.Minute)
+	r.mustStep(second)
+	if len(inserted) > 5 || len(r.ids()) != 31 || strings.Contains(r.log.String(), "are lost") {
+		t.Errorf("%d inserted, %d events, want 31; log %s", len(inserted), len(r.ids()), &r.log)
+	}
+}
+
 // TestTwoOwnersOfOneFolder: one that goes on with what it has lost removes nothing of its successor's, and the successor
 // removes what it left.
 func TestTwoOwnersOfOneFolder(t *testing.T) {
