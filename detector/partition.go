@@ -1,7 +1,9 @@
 package detector
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"refrain/feed"
@@ -50,16 +52,25 @@ func NewPartition(cfg Config) (*Partition, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
 	}
-	coding := cfg.coding(cfg.Model)
-	w := sigstore.New(sigstore.Config{
+	window := cfg.window(cfg.Model)
+	p := &Partition{cfg: cfg, bounds: window.Bounds, scheme: schemeOf(cfg.Similarity)}
+	p.use(sigstore.New(window))
+	return p, nil
+}
+
+// window is the configuration of the window beneath.
+func (cfg *Config) window(m *hashcodes.Model) sigstore.Config {
+	coding := cfg.coding(m)
+	return sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
 		Model: coding.Model, Bounds: coding.Bounds, Engine: coding.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
-	})
-	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: coding.Bounds,
-		scheme: schemeOf(cfg.Similarity)}
+	}
+}
+
+func (p *Partition) use(w *sigstore.Window) {
+	p.window, p.groups, p.searcher = w, w.Groups(), w.Searcher()
 	p.publish()
-	return p, nil
 }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.
@@ -105,6 +116,41 @@ func (p *Partition) View() View { return *p.view.Load() }
 func (p *Partition) Publish() { p.publish() }
 
 func (p *Partition) publish() { p.view.Store(&View{p.counts, p.window.Stats()}) }
+
+// Len is how many texts there are.
+func (p *Partition) Len() int { return p.window.Len() }
+
+// Capture captures what the partition holds, to be restored; see sigstore.Window. nil: that is not possible now.
+func (p *Partition) Capture() *sigstore.Capture {
+	c := p.window.Capture()
+	if c == nil {
+		return nil
+	}
+	newest, write := binary.LittleEndian.AppendUint64(nil, uint64(p.newest.Load())), c.Write
+	c.Write = func(to io.Writer) error {
+		if _, err := to.Write(newest); err != nil {
+			return err
+		}
+		return write(to)
+	}
+	return c
+}
+
+// Restore makes the partition, which is empty, what it was when it was captured, and returns the pieces that it was made of;
+// see sigstore.Restore. After an error it is still empty.
+func (p *Partition) Restore(head io.Reader, open func(piece string) (io.ReadCloser, error), gone sigstore.Gone) ([]*sigstore.Piece, error) {
+	var newest [8]byte
+	if _, err := io.ReadFull(head, newest[:]); err != nil {
+		return nil, fmt.Errorf("restore the window: %w", err)
+	}
+	w, err := sigstore.Restore(p.cfg.window(p.Model()), head, open, gone)
+	if err != nil {
+		return nil, fmt.Errorf("restore the window: %w", err)
+	}
+	p.newest.Store(int64(binary.LittleEndian.Uint64(newest[:])))
+	p.use(w)
+	return w.Pieces(), nil
+}
 
 // Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.
 func (p *Partition) Newest() feed.Time { return feed.Time(p.newest.Load()) }

@@ -79,6 +79,7 @@ type Window struct {
 	Bits       int           `yaml:"bits"`  // of md5
 	Ones       int           `yaml:"ones"`  // of md5
 	Texts      bool          `yaml:"texts"`
+	Snapshots  string        `yaml:"snapshots"` // a directory; "": in DataDir; off: none
 }
 
 // ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.

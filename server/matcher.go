@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"refrain/api"
 	"refrain/detector"
@@ -26,6 +27,7 @@ type matcher struct {
 	budget       int64           // of all windows together
 	window       detector.Config // of one partition
 	redeliveries *shard.Redeliveries
+	snapshots    *shard.Snapshots // nil: there are none
 	crew         *shard.Crew
 	registry     *models.Registry
 	models       *models.Keeper
@@ -33,12 +35,14 @@ type matcher struct {
 
 	mu        sync.Mutex
 	detectors map[int]*detector.Partition // by partition, of those that are here
-	here      atomic.Int64                // their number
+	margins   []replayMargin
+	onlyCopy  rate.Sometimes // that a topic lacks what is in a window
+	here      atomic.Int64   // their number
 }
 
 // openMatcher makes a crew. Where nobody shares the topics it has all partitions at once, else none yet.
 func (n *node) openMatcher(ctx context.Context) (err error) {
-	m := &matcher{n: n, window: n.window, detectors: map[int]*detector.Partition{}}
+	m := &matcher{n: n, window: n.window, detectors: map[int]*detector.Partition{}, onlyCopy: rate.Sometimes{Interval: 10 * time.Minute}}
 	n.match = m
 	if err := m.openModels(); err != nil {
 		return err
@@ -47,10 +51,13 @@ func (n *node) openMatcher(ctx context.Context) (err error) {
 		return err
 	}
 	m.shareLimits()
+	if err := m.openSnapshots(); err != nil {
+		return err
+	}
 	if m.crew, err = shard.OpenCrew(ctx, m.crewConfig()); err != nil {
 		return err
 	}
-	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers())
+	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers(), m.observeMargins())
 }
 
 // openRedeliveries opens what the workers learn from which posts were redelivered. Like what is known of deletions it lives
@@ -84,6 +91,7 @@ func (m *matcher) workerConfig() shard.Config {
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
 	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.quotas.caused
 	cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = m.redeliveries, n.tombstones, n.cfg.deployment()
+	cfg.Snapshots = m.snapshots
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
@@ -246,9 +254,12 @@ func (m *matcher) lookUp(ctx context.Context, x feed.Sentence, least text.Thresh
 	})
 }
 
-func (m *matcher) close() error {
-	if m.crew == nil {
-		return nil
+func (m *matcher) close() (err error) {
+	if m.crew != nil {
+		err = m.crew.Close()
 	}
-	return m.crew.Close()
+	if m.snapshots != nil {
+		m.snapshots.Close()
+	}
+	return err
 }

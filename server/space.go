@@ -77,6 +77,9 @@ func (n *node) measureSpace(ctx context.Context) {
 			n.logSpace(t, text, isWarning)
 		}
 	}
+	if n.match != nil {
+		n.match.measureMargins(ctx)
+	}
 }
 
 func (n *node) logSpace(t *topicSpace, text string, isWarning bool) {

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -135,6 +136,15 @@ func (c *Crew) Needed() (needed []int64) {
 		needed = MinPositions(needed, w.Needed())
 	}
 	return needed
+}
+
+// ReplaysFrom is Worker.ReplaysFrom of all workers.
+func (c *Crew) ReplaysFrom() map[int]int64 {
+	all := map[int]int64{}
+	for _, w := range c.Workers() {
+		maps.Copy(all, w.ReplaysFrom())
+	}
+	return all
 }
 
 // Behind reports whether records wait longer than they do when all goes as it should.

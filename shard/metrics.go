@@ -190,3 +190,33 @@ func links(items []*item) []trace.Link {
 		}
 	}, maxLinks)
 }
+
+// snapshotMetrics are those of the snapshots of a process.
+type snapshotMetrics struct {
+	snapshots, bytes metric.Int64Counter
+	pause            metric.Float64Histogram
+}
+
+func newSnapshotMetrics() (*snapshotMetrics, error) {
+	meter := otel.Meter("refrain/shard")
+	snapshots, err1 := meter.Int64Counter("refrain_shard_snapshots",
+		metric.WithDescription("Snapshots of partitions by result: written or failed, and at a restart restored or refused"))
+	bytes, err2 := meter.Int64Counter("refrain_shard_snapshot_bytes",
+		metric.WithDescription("Bytes written of snapshots"))
+	pause, err3 := meter.Float64Histogram("refrain_shard_snapshot_pause", metric.WithUnit("s"), delays.Buckets(),
+		metric.WithDescription("How long a turn was held up by the begin of a snapshot"))
+	m := &snapshotMetrics{snapshots, bytes, pause}
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	for _, result := range []string{"written", "failed", "restored", "refused"} {
+		m.add(result, 0)
+	}
+	return m, nil
+}
+
+func (m *snapshotMetrics) count(result string) { m.add(result, 1) }
+
+func (m *snapshotMetrics) add(result string, n int64) {
+	m.snapshots.Add(context.Background(), n, metric.WithAttributes(attribute.String("result", result)))
+}

@@ -31,9 +31,20 @@ func (w *Worker) updateNeeded() {
 			needed = MinPositions(needed, older)
 		}
 	}
+	replaysFrom := map[int]int64{}
+	for _, q := range w.owned {
+		replaysFrom[q.id] = q.state.ReplayFrom
+	}
 	w.stored.Lock()
 	defer w.stored.Unlock()
-	w.needed = needed
+	w.needed, w.replaysFrom = needed, replaysFrom
+}
+
+// ReplaysFrom are, by owned partition, the lowest positions that may hold a sentence of the window.
+func (w *Worker) ReplaysFrom() map[int]int64 {
+	w.stored.Lock()
+	defer w.stored.Unlock()
+	return w.replaysFrom // never changed
 }
 
 // ownNeeds are what the states of the owned partitions need.

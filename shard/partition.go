@@ -66,6 +66,7 @@ type partition struct {
 	now     func() time.Time
 
 	deletedTo int64 // the first position of the control topic that the rows have not been told of
+	snapshots snapshotting
 
 	lock lock // held while the rows are in use
 	gone bool // guarded by lock: nobody may use the rows any more
@@ -100,6 +101,7 @@ func (q *partition) insertSentence(x *item, i int) {
 		if q.deletes {
 			q.young.add(s, x.stamp)
 		}
+		q.snapshots.inserted++
 		result = &q.counts.inserted
 	default:
 		result = &q.counts.redelivered

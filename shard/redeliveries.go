@@ -289,10 +289,10 @@ type observer struct {
 	need []int64 // likewise, the first that it may ask from for
 }
 
-// addObserver adds a worker that reads every partition from a position on, to decide what lies from needs on. It is false
-// where others have passed that position long ago, so that nobody remembers what was decided there: then the worker needs
+// addObserver adds a worker that reads every partition from a position on, to decide what lies from undone on, and whose states
+// need to know from where to decide what lies from needs on. It is false where others have passed that position long ago, so that nobody remembers what was decided there: then the worker needs
 // Redeliveries of its own.
-func (r *Redeliveries) addObserver(from []observePoint, needs []int64) (*observer, bool) {
+func (r *Redeliveries) addObserver(from []observePoint, undone, needs []int64) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range from {
@@ -302,8 +302,8 @@ func (r *Redeliveries) addObserver(from []observePoint, needs []int64) (*observe
 	}
 	o := &observer{of: r}
 	for p, at := range from {
-		r.parts[p].begin(at, needs[p])
-		o.next, o.need = append(o.next, at.position), append(o.need, at.position)
+		r.parts[p].begin(at, undone[p])
+		o.next, o.need = append(o.next, at.position), append(o.need, min(at.position, needs[p]))
 	}
 	r.observers = append(r.observers, o)
 	return o, true
@@ -328,11 +328,11 @@ func (r *Redeliveries) forget() {
 }
 
 // begin makes a partition be observed from a point, unless others begin before it or have begun.
-func (h *observedPartition) begin(at observePoint, needs int64) {
+func (h *observedPartition) begin(at observePoint, undone int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sure = min(h.sure, needs); !h.joined {
-		h.sure = needs
+	if h.sure = min(h.sure, undone); !h.joined {
+		h.sure = undone
 	}
 	if h.begun || h.joined && h.next <= at.position {
 		return

@@ -25,7 +25,7 @@ func mustRedeliveries(tb testing.TB, within time.Duration, budget int64) (*Redel
 
 func mustListen(tb testing.TB, r *Redeliveries, from observePoint) *observer {
 	tb.Helper()
-	l, ok := r.addObserver([]observePoint{from}, []int64{from.position})
+	l, ok := r.addObserver([]observePoint{from}, []int64{from.position}, []int64{from.position})
 	if !ok {
 		tb.Fatalf("%+v is past", from)
 	}
@@ -157,10 +157,10 @@ func TestWorkersShareRedeliveries(t *testing.T) {
 			t.Errorf("record %d: %v, want %v", i, got, want)
 		}
 	}
-	if _, ok := r.addObserver([]observePoint{{position: 2}}, []int64{2}); ok {
+	if _, ok := r.addObserver([]observePoint{{position: 2}}, []int64{2}, []int64{2}); ok {
 		t.Error("a worker comes back to what is forgotten")
 	}
-	if _, ok := r.addObserver([]observePoint{{position: 4}}, []int64{4}); !ok {
+	if _, ok := r.addObserver([]observePoint{{position: 4}}, []int64{4}, []int64{4}); !ok {
 		t.Error("a worker that comes later is not let in")
 	}
 	slow.leave()

@@ -28,6 +28,11 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.loadSnapshots(ctx, &x)
+	for _, q := range w.owned {
+		w.raiseObserveFrom(q, x.start)
+		w.liftToStart(ctx, q, x.start)
+	}
 	w.share()
 	w.startObserving()
 	w.updateNeeded()
@@ -41,18 +46,21 @@ func (w *Worker) restore(ctx context.Context) error {
 
 // startObserving makes the worker observe every partition from where the first of its owned ones must.
 func (w *Worker) startObserving() {
-	from := slices.Clone(w.owned[0].state.ObserveFrom)
-	for _, q := range w.owned[1:] {
-		for p, at := range q.state.ObserveFrom {
-			if at.position < from[p].position {
+	from, undone := make([]observePoint, len(w.home)), make([]int64, len(w.home))
+	for p := range from {
+		undone[p] = w.firstUndone(p)
+		from[p] = w.owned[0].observeFrom(p)
+		for _, q := range w.owned[1:] {
+			if at := q.observeFrom(p); at.position < from[p].position {
 				from[p] = at
 			}
 		}
 	}
 	var ok bool
-	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from, w.allNeeds()); !ok {
-		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from, w.allNeeds())
+	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from, undone, w.allNeeds()); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from, undone, w.allNeeds())
 	}
+	w.recallSteps()
 }
 
 func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*partition, error) {
@@ -70,12 +78,16 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		q.recent = new(recent)
 	}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
-	w.raiseObserveFrom(q, x.start)
-	w.liftToStart(ctx, q, x.start)
-	if clock, known := state.Watermarks.Clock(); known {
-		rows.Advance(clock)
-	}
 	return q, nil
+}
+
+// advanceRows lets the rows have the clocks that were stored, once it is known what was deleted.
+func (w *Worker) advanceRows() {
+	for _, q := range w.owned {
+		if clock, known := q.state.Watermarks.Clock(); known {
+			q.rows.Advance(clock)
+		}
+	}
 }
 
 // liftToStart goes on from what the topic still has, and logs what it may have dropped too early. Where
@@ -100,6 +112,9 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 // raiseObserveFrom observes from what the topic still has, and says what it has dropped.
 func (w *Worker) raiseObserveFrom(q *partition, start []int64) {
 	oldest := slices.Min(start)
+	if at := q.snapshots.observe; at != nil {
+		at.position = max(at.position, start[q.id])
+	}
 	for p, s := range start {
 		at := &q.state.ObserveFrom[p]
 		if s <= at.position {

@@ -22,6 +22,7 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,14 @@ type Rows interface {
 	Probe(x *feed.Sentence)
 	// Publish brings up to date what others may ask about the rows meanwhile.
 	Publish()
+
+	// Len is how many texts there are, about.
+	Len() int
+	// Capture captures the rows as they are; nil: not now. See sigstore.Capture.
+	Capture() *sigstore.Capture
+	// Restore makes empty rows what they were when they were captured, and returns the pieces that it has opened. After an
+	// error they are empty. gone is asked which posts are deleted, from the first Advance or Delete after it on.
+	Restore(head io.Reader, open func(piece string) (io.ReadCloser, error), gone sigstore.Gone) ([]*sigstore.Piece, error)
 }
 
 // DeadLetters is publish.DeadLetters.
@@ -74,8 +83,8 @@ type Config struct {
 	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
 	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
-	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker
-	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
+	// beforehand, one for each partition. An Open that fails leaves them empty, unless there are Snapshots, and they may be
+	// given again; a worker that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
 	Rows func(partition int) (Rows, error)
 
 	// Tombstones are what the workers of a process know of deletions; nil: the worker has its own.
@@ -89,6 +98,9 @@ type Config struct {
 	Caused func(origin, source string, events int)
 	// Spent is told what look-ups have cost, once their events are durable; nil: nobody is. It must not block.
 	Spent func([]Spent)
+
+	// Snapshots are shared by the workers of a process; nil: rows are replayed at each start.
+	Snapshots *Snapshots
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration

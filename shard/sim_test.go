@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"flag"
+	"io"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"refrain/detector"
 	"refrain/hashcodes"
 	"refrain/internal/sim"
+	"refrain/sigstore"
 	"refrain/split"
 	"refrain/text"
 )
@@ -26,7 +28,7 @@ var (
 
 // subject is the real code; open is Open, or breaks a rule around it.
 func subject(open func(Config) (sim.Worker, error),
-	rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+	rows rowsFunc) sim.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	return sim.Subject{
 		Rows: rows,
@@ -62,13 +64,19 @@ func configOf(e *sim.Env) Config {
 
 // crews is the real code of processes whose partitions come and go; open is openCrew, or breaks a rule around it.
 func crews(open func(CrewConfig) (sim.Crew, error),
-	rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+	rows rowsFunc) sim.Subject {
 	s := subject(openWorker, rows)
 	s.Crew = func(e sim.Env) (sim.Crew, error) {
 		cfg := DefaultCrew()
 		cfg.Worker, cfg.Workers, cfg.Name, cfg.Grace = configOf(&e), e.Workers, e.Name, e.Grace
 		cfg.Rows, cfg.OwnerEvery = cfg.Worker.Rows, 300*time.Millisecond
 		cfg.Worker.Rows, cfg.Worker.Owned = nil, nil
+		if e.Snapshots != nil {
+			snapshots := DefaultSnapshots()
+			snapshots.Files, snapshots.Writer, snapshots.MinSentences, snapshots.Share = e.Snapshots, e.Life, e.SnapshotEvery, 1<<30
+			snapshots.MinPause, snapshots.InTurn, snapshots.Now, snapshots.Logger = 0, true, e.Now, cfg.Worker.Logger
+			cfg.Worker.Snapshots = must(NewSnapshots(snapshots))
+		}
 		return open(cfg)
 	}
 	return s
@@ -155,5 +163,36 @@ func TestCrewSimulation(t *testing.T) {
 	case testing.Short():
 		seeds /= 20
 	}
-	wantAll(t, crews(openCrew, bruteRows), seeds)
+	for name, rows := range map[string]rowsFunc{"brute": bruteRows, "detector": detectorRows(t)} {
+		t.Run(name, func(t *testing.T) {
+			var restored atomic.Int64
+			wantAll(t, crews(openCrew, countRestored(rows, &restored)), seeds)
+			if t.Logf("%d partitions restored from snapshots", restored.Load()); restored.Load() == 0 {
+				t.Error("none was")
+			}
+		})
+	}
+}
+
+type rowsFunc = func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)
+
+// countRestored counts how often rows are restored.
+func countRestored(rows rowsFunc, n *atomic.Int64) rowsFunc {
+	return func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+		inner, err := rows(t, span, lateness)
+		return &restorable{inner, n}, err
+	}
+}
+
+type restorable struct {
+	sim.Rows
+	n *atomic.Int64
+}
+
+func (r *restorable) Restore(head io.Reader, open func(string) (io.ReadCloser, error), gone sigstore.Gone) ([]*sigstore.Piece, error) {
+	pieces, err := r.Rows.Restore(head, open, gone)
+	if err == nil {
+		r.n.Add(1)
+	}
+	return pieces, err
 }

@@ -52,8 +52,9 @@ type Worker struct {
 	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
-	stored      sync.Mutex     // guards needed
+	stored      sync.Mutex     // guards the two
 	needed      []int64        // see Needed
+	replaysFrom map[int]int64  // see ReplaysFrom
 	passing     rate.Sometimes // says that max_hold lets a source partition go
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
@@ -102,6 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		w.redeliveries.leave()
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
+	w.advanceRows()
 	return w, nil
 }
 
@@ -155,7 +157,11 @@ func (w *Worker) turn(ctx context.Context) error {
 	w.opening.note(w.next)
 	w.metrics.turn(work, w)
 	w.publishView()
-	return w.commit(work, w.cfg.Commit)
+	if err := w.commit(work, w.cfg.Commit); err != nil {
+		return err
+	}
+	w.snapshot()
+	return nil
 }
 
 // A record of a quiet feed waits for two or three milliseconds; a worker that has received older ones is behind, and

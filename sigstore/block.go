@@ -49,6 +49,9 @@ type block struct {
 	opened feed.Time // W when it was opened, or when the clock started
 	closed feed.Time // W when it was closed
 	full   bool      // closed: no new rows
+
+	piece   *Piece        // that the block was captured as; nil: it was not
+	changed bitset.BitSet // rows that are not as they are in the piece
 }
 
 func (b *block) row(n uint32) *row { return &b.pages[n/pageRows][n%pageRows] }
@@ -78,6 +81,19 @@ func (b *block) endsBefore(t feed.Time) bool { return b.full && b.closed < t }
 func (b *block) kill(n uint32) {
 	b.dead.Set(uint(n))
 	b.live--
+	b.noteChange(n)
+}
+
+// setRecords says where the records of a row are from now on.
+func (b *block) setRecords(n, records uint32) {
+	b.row(n).records = records
+	b.noteChange(n)
+}
+
+func (b *block) noteChange(n uint32) {
+	if b.piece != nil {
+		b.changed.Set(uint(n))
+	}
 }
 
 func (b *block) alive(n uint32) bool { return !b.dead.Test(uint(n)) }
@@ -86,7 +102,7 @@ func (b *block) alive(n uint32) bool { return !b.dead.Test(uint(n)) }
 func (b *block) set(n uint32) []byte { return b.arena.at(b.arena.base + uint64(b.row(n).tokens)) }
 
 func (b *block) bytes() int64 {
-	return b.arena.held + int64(len(b.pages))*(5376+8) + b.who.bytes() + int64(b.dead.Len()/8)
+	return b.arena.held + int64(len(b.pages))*(5376+8) + b.who.bytes() + int64((b.dead.Len()+b.changed.Len())/8)
 }
 
 // each calls visit for every live row.

@@ -30,18 +30,17 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 		gs.lists.change(v.list, func(m *occurrenceList) { m.insert(o) })
 		return v.list.isDense()
 	}
-	r := g.row()
-	r.records = g.block.offset(gs.blocks.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
+	pos := gs.blocks.write(o, g.row().sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())})
+	g.block.setRecords(g.n, g.block.offset(pos))
 	gs.views.invalidate()
 	return false
 }
 
 // makeList gives a group with a chain an occurrence list.
 func (gs *Groups) makeList(g Group, v *view) {
-	r := g.row()
-	m := newOccurrenceList(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
+	m := newOccurrenceList(v, gs.blocks.frame(g.block, g.row().sequence), gs.cfg)
 	m.cleaned = gs.purge.number
-	r.records = gs.lists.add(m)
+	g.block.setRecords(g.n, gs.lists.add(m))
 	v.list, v.chain = m, v.chain[:0]
 }
 

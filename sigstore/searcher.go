@@ -124,6 +124,16 @@ func (s *Searcher) addGroup(x *feed.Sentence) []uint32 {
 	return s.numbers
 }
 
+// addAgain takes in the row that comes next, of a group that is in its block already. A dead one has no tokens: nothing is
+// near it.
+func (s *Searcher) addAgain(g Group) {
+	var numbers []uint32
+	if g.isAlive() {
+		numbers = s.groups.numbersOf(g)
+	}
+	s.add(numbers)
+}
+
 // drop drops the oldest block.
 func (s *Searcher) drop() {
 	s.index.Drop()

@@ -11,6 +11,9 @@ type table struct {
 	used    int // slots that are not free
 }
 
+// newTable has room for half as many numbers again as are to come.
+func newTable(live int) table { return table{buckets: make([]bucket, (live+live*3/4)/lanes+2)} }
+
 // bucket is a line of the cache.
 type bucket struct {
 	tags    [2]uint64 // a byte for each slot: free, gone, or firstTag and more; the last four bytes are for none
@@ -147,7 +150,7 @@ func (t *table) put(hash uint64, number uint32) {
 // resize makes room for half as many numbers again as there are.
 func (t *table) resize(hashOf func(uint32) uint64) {
 	old := t.buckets
-	*t = table{buckets: make([]bucket, (t.live+t.live*3/4)/lanes+2)}
+	*t = newTable(t.live)
 	for i := range old {
 		for slot, number := range old[i].numbers {
 			if old[i].tag(slot) >= firstTag {

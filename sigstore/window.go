@@ -59,6 +59,7 @@ var defaultGranularity = granularity{parts: 16, minRows: 4096, thinFrom: 16}
 //	PurgeSome                 out of memory
 //	Advance, Horizon, IsLate  the clock
 //	Recode, RecodeSome        a change of codes, as long as the budget allows it
+//	Capture                   what there is, to be restored: see snapshot.go
 //	Stats, Len, Bytes         the state
 //	Groups, Searcher          the two others, for the life of the window
 type Window struct {
@@ -75,6 +76,7 @@ type Window struct {
 	searcher *Searcher
 	forced   bool // the budget has
 	counts   Counts
+	bound    []byte // what snapshots are bound to
 }
 
 // Counts are what has happened to a window since it was made.
@@ -88,15 +90,21 @@ type Counts struct {
 func New(cfg Config) *Window { return newWindow(cfg, defaultGranularity) }
 
 func newWindow(cfg Config, granularity granularity) *Window {
+	w := makeWindow(cfg, granularity)
+	w.open()
+	return w
+}
+
+// makeWindow makes a window without any block.
+func makeWindow(cfg Config, granularity granularity) *Window {
 	w := &Window{
 		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, granularity: granularity,
-		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
+		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts), bound: cfg.appendBound(nil),
 	}
 	tokens := newDictionary(cfg.Model)
 	w.slice = max(1, w.clock.span/feed.Time(w.granularity.parts))
 	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.granularity.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
 	w.searcher = newSearcher(Coding{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
-	w.open()
 	return w
 }
 

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"io"
 	"slices"
 	"time"
 
 	"refrain/feed"
 	"refrain/sigstore"
 	"refrain/text"
+	"refrain/topic"
 )
 
 // Retention says which occurrences of a group Brute rows retain.
@@ -117,6 +119,38 @@ func (b *brute) Probe(x *feed.Sentence) { b.EachMatch(x, func(*feed.Match) {}) }
 
 // Publish does nothing: nobody asks.
 func (b *brute) Publish() {}
+
+// Len is how many sentences there are.
+func (b *brute) Len() int { return len(b.rows) }
+
+// Capture captures the rows, as they would be appended to a topic.
+func (b *brute) Capture() *sigstore.Capture {
+	var batch topic.Batch
+	for _, row := range b.rows {
+		batch.Sentences = append(batch.Sentences, *row)
+	}
+	data := batch.Append(nil)
+	return &sigstore.Capture{Write: func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	}}
+}
+
+// Restore takes back what Capture has written.
+func (b *brute) Restore(head io.Reader, _ func(string) (io.ReadCloser, error), _ sigstore.Gone) ([]*sigstore.Piece, error) {
+	data, err := io.ReadAll(head)
+	if err != nil {
+		return nil, err
+	}
+	batch, err := topic.DecodeBatch(data)
+	if err != nil {
+		return nil, err
+	}
+	for i := range batch.Sentences {
+		b.rows = append(b.rows, &batch.Sentences[i])
+	}
+	return nil, nil
+}
 
 // isMatch is what a match is: a is earlier than b, of another post, within the span, and near enough.
 func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {

@@ -22,6 +22,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -66,6 +67,18 @@ type Rows interface {
 	PurgeSome(rows int) (more bool)
 	Probe(x *feed.Sentence)
 	Publish()
+	Len() int
+	Capture() *sigstore.Capture
+	Restore(head io.Reader, open func(piece string) (io.ReadCloser, error), gone sigstore.Gone) ([]*sigstore.Piece, error)
+}
+
+// Files is shard.SnapshotFiles.
+type Files interface {
+	Names() ([]string, error)
+	Write(name string, write func(io.Writer) error) error
+	Open(name string) (io.ReadCloser, error)
+	Link(from, to string) error
+	Remove(name string) error
 }
 
 // Env is what a Writer or Worker finds around it. Every call of anything in it may fail, or end the caller's life.
@@ -85,6 +98,9 @@ type Env struct {
 	Name                string        // of the process, for a crew
 	Workers             int           // of a crew
 	Grace               time.Duration // how long a crew leaves a partition to its last owner
+	Snapshots           Files         // of a crew; nil: it has none
+	SnapshotEvery       int           // sentences
+	Life                string        // of two lives never the same
 }
 
 // Subject is what is simulated.
@@ -153,7 +169,18 @@ type plan struct {
 	PowerCuts                    bool
 	Grace                        time.Duration // of crews
 	Common                       int           // workers of each
+	Snapshots                    snapshotPlan
 }
+
+// snapshotPlan says which crews have snapshots.
+type snapshotPlan int
+
+const (
+	noSnapshots snapshotPlan = iota
+	ownSnapshots
+	sharedSnapshots
+	snapshotPlans
+)
 
 func drawPlan(r *rand.Rand, crews bool) plan {
 	p := plan{
@@ -177,6 +204,7 @@ func drawPlan(r *rand.Rand, crews bool) plan {
 	p.PowerCuts = r.IntN(3) == 0
 	if crews {
 		p.Grace, p.Common = []time.Duration{0, time.Second, time.Minute}[r.IntN(3)], 1+r.IntN(2)
+		p.Snapshots = snapshotPlan(r.IntN(int(snapshotPlans)))
 	}
 	return p
 }

@@ -39,6 +39,9 @@ type world struct {
 	writers []*writer
 	done    time.Time // when everything was last through
 
+	disks map[string]*disk // of snapshots, by name
+	lives int              // of crews
+
 	slots   []*slot
 	zombies []*slot
 	process *any // of all slots
@@ -254,6 +257,8 @@ func (w *world) openWorker(s *slot) (Worker, error) {
 		return w.subject.Worker(env)
 	}
 	env.Name, env.Grace, env.Workers, env.Process = s.name, w.plan.Grace, w.plan.Common, nil
+	w.lives++
+	env.Snapshots, env.SnapshotEvery, env.Life = w.filesOf(s), 1+w.IntN(12), fmt.Sprint(w.lives)
 	crew, err := w.subject.Crew(env)
 	if err == nil {
 		crew.Assign(s.told)

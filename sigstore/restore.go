@@ -1,0 +1,477 @@
+package sigstore
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"refrain/feed"
+	"refrain/internal/chunks"
+)
+
+// ErrOther says that a snapshot is of a window with other settings.
+var ErrOther = errors.New("of a window with another span or lateness, with or without texts, or with another key of authors")
+
+// Restore makes the window of a snapshot. head is what Capture.Write wrote, open opens a piece by its name. gone says which
+// posts are deleted: it is asked where the removal of some was not complete. The engine, the model and the budget may be others.
+//
+// What was damaged is an error that wraps chunks.ErrDamaged, or the checksum is one by chance: then whatever is there makes
+// no read go beyond what there is, but a record that is nonsense may panic when it is looked at.
+func Restore(cfg Config, head io.Reader, open func(name string) (io.ReadCloser, error), gone Gone) (*Window, error) {
+	return restore(cfg, defaultGranularity, head, open, gone)
+}
+
+func restore(cfg Config, g granularity, head io.Reader, open func(name string) (io.ReadCloser, error), gone Gone) (*Window, error) {
+	w := makeWindow(cfg, g)
+	in := newInput(head)
+	if err := in.bound(w.bound); err != nil {
+		return nil, err
+	}
+	in.state(w)
+	in.purge(&w.groups.purge, gone)
+	in.tokens(w.groups.tokens)
+	in.lists(&w.groups.lists, w.groups.cfg, w.blocks.texts)
+	if err := errors.Join(in.blocks(w.blocks, open), in.end()); err != nil {
+		return nil, err
+	}
+	if err := w.reindex(); err != nil {
+		return nil, err
+	}
+	return w, nil // within its budget with the next sentence: gone may not know yet what is deleted
+}
+
+// Pieces are those that the closed blocks are of, as far as they were captured.
+func (w *Window) Pieces() (all []*Piece) {
+	for _, b := range w.blocks.all {
+		if b.piece != nil {
+			all = append(all, b.piece)
+		}
+	}
+	return all
+}
+
+// reindex makes what is not in a snapshot: the table of names, the codes, the frequencies of tokens, and the index.
+func (w *Window) reindex() error {
+	gs, d := w.groups, w.groups.tokens
+	gs.names = newTable(w.blocks.live())
+	for _, b := range w.blocks.all {
+		for n := range uint32(b.rows) {
+			if !b.alive(n) {
+				continue
+			}
+			if err := gs.count(Group{b, n}); err != nil {
+				return err
+			}
+		}
+	}
+	d.reindex()
+	for _, b := range w.blocks.all {
+		w.searcher.open()
+		for n := range uint32(b.rows) {
+			w.searcher.addAgain(Group{b, n})
+		}
+	}
+	return nil
+}
+
+// count counts a group that is restored, and its tokens, if they and its records are where it says.
+func (gs *Groups) count(g Group) error {
+	r, ok := g.row(), false
+	if gs.numbers, ok = gs.blocks.checkedSet(gs.numbers[:0], g, gs.tokens.len()); !ok {
+		return damaged("a token set")
+	}
+	switch {
+	case r.hasList() && !gs.lists.has(r), !r.hasList() && !gs.blocks.has(g.newest()):
+		return damaged("the records of a text")
+	}
+	for _, n := range gs.numbers {
+		gs.tokens.acquireNumber(n)
+	}
+	gs.name(g)
+	return nil
+}
+
+func damaged(what string) error { return fmt.Errorf("%w: %s", chunks.ErrDamaged, what) }
+
+// has reports whether there is a byte at a position.
+func (bs *blocks) has(pos uint64) bool {
+	return pos >= bs.all[0].arena.base && bs.holding(pos).arena.has(pos)
+}
+
+func (a *arena) has(pos uint64) bool {
+	page, at := (pos-a.base)>>pageBits, (pos-a.base)&(maxPage-1)
+	return page < uint64(len(a.pages)) && at < uint64(len(a.pages[page]))
+}
+
+// checkedSet is readSet where nobody knows whether there is a set.
+func (bs *blocks) checkedSet(dst []uint32, g Group, tokens int) (_ []uint32, ok bool) {
+	if !g.block.arena.has(g.block.arena.base + uint64(g.row().tokens)) {
+		return dst, false
+	}
+	b := g.set()
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[max(0, n):]
+		if n <= 0 {
+			return math.MaxUint64
+		}
+		return v
+	}
+	size, last := next(), uint64(0)
+	for ; size > 0; size-- {
+		step := next()
+		if last += step; step > math.MaxUint32 || last >= uint64(tokens) || len(dst) > 0 && step == 0 {
+			return dst, false
+		}
+		dst = append(dst, uint32(last))
+	}
+	return dst, true
+}
+
+// live are the groups of all blocks.
+func (bs *blocks) live() (n int) {
+	for _, b := range bs.all {
+		n += b.live
+	}
+	return n
+}
+
+// has reports whether a row's list is there.
+func (l *occurrenceLists) has(r *row) bool {
+	n := int(r.records &^ listFlag)
+	return n < len(l.all) && l.all[n] != nil
+}
+
+// reindex makes a dictionary of the ids of its numbers, of which those without rows are free.
+func (d *dictionary) reindex() {
+	d.more = make([]uint16, len(d.tokens)*d.perMore)
+	d.numbers = newTable(len(d.tokens))
+	for n := range d.tokens {
+		if d.tokens[n].rows == 0 {
+			d.free = append(d.free, uint32(n))
+			continue
+		}
+		d.setCode(uint32(n), d.tokens[n].id)
+		d.numbers.add(d.tokens[n].id, uint32(n), d.id)
+	}
+	d.peak = max(d.peak, d.numbers.live)
+}
+
+// input reads what Capture wrote. It keeps the first error; after that it yields zeros.
+type input struct {
+	r interface {
+		io.Reader
+		io.ByteReader
+	}
+	err     error
+	scratch [rowSize]byte
+}
+
+func newInput(r io.Reader) *input { return &input{r: bufio.NewReaderSize(r, chunks.MaxChunk)} }
+
+func (in *input) fail(err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = damaged("it ends too soon")
+	}
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+func (in *input) byte() byte {
+	if in.err != nil {
+		return 0
+	}
+	b, err := in.r.ReadByte()
+	if err != nil {
+		in.fail(err)
+	}
+	return b
+}
+
+func (in *input) uvarint(limit uint64, what string) uint64 {
+	if in.err != nil {
+		return 0
+	}
+	v, err := binary.ReadUvarint(in.r)
+	if err != nil {
+		in.fail(err)
+		return 0
+	}
+	if v > limit {
+		in.fail(damaged(what))
+		return 0
+	}
+	return v
+}
+
+func (in *input) count(what string) int { return int(in.uvarint(math.MaxInt32, what)) }
+
+func (in *input) varint() int64 {
+	if in.err != nil {
+		return 0
+	}
+	v, err := binary.ReadVarint(in.r)
+	if err != nil {
+		in.fail(err)
+	}
+	return v
+}
+
+func (in *input) time() feed.Time { return feed.Time(in.varint()) }
+
+// bytes reads so many, a little at a time: more than there is cannot be asked for.
+func (in *input) bytes(n int) (b []byte) {
+	for len(b) < n && in.err == nil {
+		some := min(n-len(b), chunks.MaxChunk)
+		b = slices.Grow(b, min(n-len(b), max(some, len(b))))[:len(b)+some]
+		in.read(b[len(b)-some:])
+	}
+	return b
+}
+
+func (in *input) read(b []byte) {
+	if in.err == nil {
+		if _, err := io.ReadFull(in.r, b); err != nil {
+			in.fail(err)
+		}
+	}
+}
+
+func (in *input) string() string { return string(in.bytes(in.count("the length of a name"))) }
+
+func (in *input) uint32() uint32 {
+	b := in.fixed(4)
+	return binary.LittleEndian.Uint32(b)
+}
+
+func (in *input) uint64() uint64 {
+	b := in.fixed(8)
+	return binary.LittleEndian.Uint64(b)
+}
+
+// fixed reads so many bytes, to be used at once; zeros after an error.
+func (in *input) fixed(n int) []byte {
+	b := in.scratch[:n]
+	if in.read(b); in.err != nil {
+		clear(b)
+	}
+	return b
+}
+
+// bound wants the window to be that of the snapshot.
+func (in *input) bound(want []byte) error {
+	got := in.bytes(len(want))
+	if in.err == nil && string(got) != string(want) {
+		return ErrOther
+	}
+	return in.err
+}
+
+func (in *input) state(w *Window) {
+	c := &w.clock
+	c.started, c.now, c.expired = in.byte() == 1, in.time(), in.time()
+	n := &w.counts
+	for _, v := range []*int64{&n.Inserted, &n.Redelivered, &n.Deleted, &n.Forced, &n.ForcedOccurrences} {
+		*v = int64(in.uvarint(math.MaxInt64, "a count"))
+	}
+	w.forced = in.byte() == 1
+	w.groups.occurrences, w.groups.peak = in.count("occurrences"), in.count("most texts")
+	w.blocks.epoch = in.time()
+}
+
+func (in *input) purge(p *purge, gone Gone) {
+	p.number = uint32(in.uvarint(math.MaxUint32, "deletions"))
+	p.recent.before = p.number
+	if in.byte() == 1 {
+		p.gone, p.posts = gone, p.number
+	}
+	for range in.count("deleted authors") {
+		if in.err != nil {
+			return
+		}
+		if p.authors == nil {
+			p.authors = map[who]deletion{}
+		}
+		name := who{in.string(), in.string()}
+		p.authors[name] = deletion{number: uint32(in.uvarint(math.MaxUint32, "a deletion")), position: in.uvarint(math.MaxUint64, "")}
+	}
+}
+
+func (in *input) tokens(d *dictionary) {
+	d.peak = in.count("most tokens")
+	for range in.count("tokens") {
+		if in.err != nil {
+			return
+		}
+		d.tokens = append(d.tokens, token{id: in.uint64()})
+	}
+}
+
+func (in *input) lists(l *occurrenceLists, cfg *groupsConfig, texts bool) {
+	for n := range in.count("lists") {
+		var m *occurrenceList
+		switch in.byte() {
+		case 0:
+			l.free = append(l.free, n)
+		case 1:
+			m = in.list(cfg, texts)
+			l.held += m.bytes()
+		default:
+			in.fail(damaged("a list"))
+		}
+		if in.err != nil {
+			return
+		}
+		l.all = append(l.all, m)
+	}
+}
+
+func (in *input) list(cfg *groupsConfig, texts bool) *occurrenceList {
+	m := &occurrenceList{cfg: cfg, frame: frame{sequence: in.uint32(), texts: texts}}
+	m.first = feed.First{Source: in.string(), Post: in.string(), Author: in.string(), Time: in.time()}
+	m.count, m.cleaned = in.count("occurrences"), uint32(in.uvarint(math.MaxUint32, "a deletion"))
+	m.thinAt, m.authors.more = in.count("occurrences"), in.byte() == 1
+	for range in.uvarint(maxAuthors, "authors") {
+		m.authors.smallest = append(m.authors.smallest, in.uint64())
+	}
+	for range in.count("records") {
+		if in.err != nil {
+			return m
+		}
+		m.records = append(m.records, in.uvarint(math.MaxUint32, "a record"))
+	}
+	m.buf = in.bytes(in.count("the length of records"))
+	if len(m.records) == 0 || slices.Max(m.records) >= uint64(len(m.buf)) {
+		in.fail(damaged("a list"))
+	}
+	return m
+}
+
+// maxBlocks is more than a window has.
+const maxBlocks = 1 << 16
+
+func (in *input) blocks(bs *blocks, open func(name string) (io.ReadCloser, error)) error {
+	for range in.uvarint(maxBlocks, "blocks") {
+		b := &block{opened: in.time(), closed: in.time(), full: in.byte() == 1}
+		name := in.string()
+		if in.err == nil && name == "" {
+			in.block(b)
+		} else if in.err == nil {
+			if err := readPiece(b, name, open); err != nil {
+				return fmt.Errorf("piece %s: %w", name, err)
+			}
+			in.changes(b)
+		}
+		if err := in.follows(bs, b); err != nil {
+			return err
+		}
+		bs.all, bs.bases = append(bs.all, b), append(bs.bases, b.base)
+	}
+	if in.err == nil && (len(bs.all) == 0 || bs.current().full) {
+		return damaged("no block is open")
+	}
+	return in.err
+}
+
+// follows checks that rows and positions run on from the last block to the next.
+func (in *input) follows(bs *blocks, b *block) error {
+	if in.err != nil || len(bs.all) == 0 {
+		return in.err
+	}
+	if last := bs.current(); b.base != last.base+uint32(last.rows) || b.arena.base != last.arena.end() {
+		return damaged("a block of another window")
+	}
+	return nil
+}
+
+func readPiece(b *block, name string, open func(name string) (io.ReadCloser, error)) error {
+	f, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := chunks.NewReader(f, pieceMagic, SnapshotFormat)
+	if err != nil {
+		return err
+	}
+	in := newInput(r)
+	in.block(b)
+	b.piece = &Piece{Name: name}
+	return in.end()
+}
+
+// end wants nothing to come any more.
+func (in *input) end() error {
+	if in.err != nil {
+		return in.err
+	}
+	switch _, err := in.r.ReadByte(); {
+	case err == nil:
+		return damaged("it goes on behind its end")
+	case err != io.EOF:
+		return err
+	}
+	return nil
+}
+
+func (in *input) block(b *block) {
+	b.base, b.arena.base = in.uint32(), in.uint64()
+	b.epoch = in.time()
+	if b.arena.base%maxPage != 0 || b.arena.base > math.MaxInt64 {
+		in.fail(damaged("the place of a block"))
+	}
+	for range in.count("rows") {
+		if in.err != nil {
+			return
+		}
+		b.add(in.row())
+	}
+	in.eachRow(b, func(n uint32) { b.kill(n) })
+	for range in.uvarint(maxArena, "pages") {
+		if in.err != nil {
+			return
+		}
+		page := slices.Clip(in.bytes(in.count("the length of a page")))
+		b.arena.pages = append(b.arena.pages, page)
+		b.arena.held += int64(cap(page))
+	}
+}
+
+func (in *input) row() (r row) {
+	b := in.fixed(rowSize)
+	for i, v := range []*uint32{&r.half[0], &r.half[1], &r.records, &r.tokens, &r.sequence} {
+		*v = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return r
+}
+
+// changes changes the rows of a block that are not as in its piece.
+func (in *input) changes(b *block) {
+	in.eachRow(b, func(n uint32) {
+		b.setRecords(n, in.uint32())
+		if in.byte() == 1 && b.alive(n) {
+			b.kill(n)
+		}
+	})
+}
+
+// eachRow reads the numbers of some rows.
+func (in *input) eachRow(b *block, visit func(n uint32)) {
+	next := uint64(0)
+	for range in.count("rows") {
+		n := next + in.uvarint(math.MaxInt32, "a row")
+		if in.err == nil && n >= uint64(b.rows) {
+			in.fail(damaged("a row"))
+		}
+		if in.err != nil {
+			return
+		}
+		visit(uint32(n))
+		next = n + 1
+	}
+}
