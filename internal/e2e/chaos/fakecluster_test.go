@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -34,6 +35,8 @@ type fakeDeployment struct {
 	ending  sync.WaitGroup // of those that were killed
 
 	reading *fakeProcess // the test's own
+	said    bytes.Buffer // by all of them
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	splits []*fakeSplit
@@ -47,13 +50,19 @@ const (
 
 func newFakeDeployment(t *testing.T, rng *rand.Rand) *fakeDeployment {
 	d := &fakeDeployment{t: t, rng: rng, splits: make([]*fakeSplit, 2)}
+	d.log = slog.New(slog.NewTextHandler(&d.said, nil))
 	var err error
 	d.cluster, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.ListenFn(d.network.Listen), kfake.Ports(9092, 9093, 9094),
 		kfake.GroupMinSessionTimeout(time.Second), kfake.SleepOutOfOrder())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
+	t.Cleanup(func() {
+		d.close()
+		if t.Failed() {
+			t.Logf("what was logged:\n%s", d.said.String())
+		}
+	})
 	return d
 }
 
@@ -97,24 +106,24 @@ func (p *fakeProcess) open(d *fakeDeployment) (err error) {
 		return err
 	}
 	cfg := kafka.Default()
-	cfg.Name, cfg.Conn, cfg.Now, cfg.Logger = fakeName, p.conn, p.now, slog.New(slog.DiscardHandler)
+	cfg.Name, cfg.Conn, cfg.Now, cfg.Logger = fakeName, p.conn, p.now, d.log
 	if p.cluster, err = kafka.Open(d.t.Context(), cfg); err != nil {
 		return err
 	}
-	if err = p.openTopics(d.t.Context()); err != nil {
+	if err = p.openTopics(d.t.Context(), d.log); err != nil {
 		return errors.Join(err, p.cluster.Close())
 	}
 	return nil
 }
 
-func (p *fakeProcess) openTopics(ctx context.Context) (err error) {
+func (p *fakeProcess) openTopics(ctx context.Context, log *slog.Logger) (err error) {
 	topic := func(name string, partitions int, prompt bool) *kafka.Topic {
 		if err != nil {
 			return nil
 		}
 		cfg := kafka.DefaultTopic()
 		cfg.Name, cfg.Partitions, cfg.Prompt, cfg.MaxAge = fakeName+"-"+name, partitions, prompt, 24*time.Hour
-		cfg.Now, cfg.Logger = p.now, slog.New(slog.DiscardHandler)
+		cfg.Now, cfg.Logger = p.now, log
 		var t *kafka.Topic
 		t, err = p.cluster.OpenTopic(ctx, cfg)
 		return t
@@ -147,7 +156,7 @@ type fakeSplit struct {
 func (d *fakeDeployment) openSplit(i int) {
 	p, cfg := d.openFake(), split.Default()
 	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.MaxHold = p.sentences, p.control, detector.Default().Lateness, 2000*time.Hour
-	cfg.Now, cfg.Logger, cfg.Attempts = p.now, slog.New(slog.DiscardHandler), 2
+	cfg.Now, cfg.Logger, cfg.Attempts = p.now, d.log, 2
 	s, err := split.New(cfg)
 	if err != nil {
 		d.t.Fatal(err)
@@ -199,7 +208,7 @@ func (d *fakeDeployment) openCrew(name string) *fakeCrew {
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(d.t.Context())
 	var err error
-	if c.crew, err = shard.OpenCrew(ctx, c.config()); err != nil {
+	if c.crew, err = shard.OpenCrew(ctx, c.config(d.log)); err != nil {
 		d.t.Fatal(err)
 	}
 	c.done.Go(func() { c.follow(ctx, d) })
@@ -212,13 +221,13 @@ func (d *fakeDeployment) openCrew(name string) *fakeCrew {
 	return c
 }
 
-func (c *fakeCrew) config() shard.CrewConfig {
+func (c *fakeCrew) config(log *slog.Logger) shard.CrewConfig {
 	p, cfg := c.fakeProcess, shard.DefaultCrew()
 	w := &cfg.Worker
 	w.Sentences, w.Events, w.Control, w.Store = p.sentences, p.events, p.control, p.store
 	w.Span, w.Lateness, w.MaxHold, w.Silence = fakeSpan, detector.Default().Lateness, 2000*time.Hour, scaled.silence
 	w.Deployment, w.Commit, w.TextVersion = feed.Deployment{Name: "test"}, time.Second, text.Version
-	w.Now, w.Logger = p.now, slog.New(slog.DiscardHandler)
+	w.Now, w.Logger = p.now, log.With("worker", c.name)
 	cfg.Workers, cfg.Name, cfg.Address, cfg.Grace = 2, c.name, c.name, scaled.grace
 	cfg.Rows = func(int) (shard.Rows, error) {
 		window := detector.Default()
@@ -233,7 +242,9 @@ func (c *fakeCrew) follow(ctx context.Context, d *fakeDeployment) {
 	cfg := kafka.DefaultGroup()
 	cfg.Conn, cfg.Group, cfg.Topic, cfg.Parts = c.conn, fakeName+"-match", fakeName+"-match", fakePartitions
 	cfg.Member, cfg.Session, cfg.Heartbeat = c.name, scaled.session, scaled.session/3
-	cfg.Logger = slog.New(slog.DiscardHandler)
+	// Less than from one attempt to join to the next: here, not on Kafka, each begins the wait for the others anew.
+	cfg.Rebalance = time.Second
+	cfg.Logger = d.log
 	var group topic.Membership
 	for group == nil {
 		joined, err := kafka.JoinGroup(ctx, cfg)
