@@ -54,6 +54,9 @@ type Config struct {
 	// Now is the clock of stamps, of watermarks and of posts without a time; nil: time.Now.
 	Now     func() time.Time `yaml:"-"`
 	Silence time.Duration    `yaml:"-"` // see shard.Config
+	// MinSentences and MinPause of shard.SnapshotConfig.
+	SnapshotSentences int           `yaml:"-"`
+	SnapshotPause     time.Duration `yaml:"-"`
 }
 
 // Log says what is logged, and how.
@@ -174,6 +177,7 @@ type Canary struct {
 func Default() Config {
 	window := detector.Default()
 	redis := redisstore.Default()
+	snapshots := shard.DefaultSnapshots()
 	return Config{
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Roles:  slices.Clone(Roles),
@@ -192,6 +196,7 @@ func Default() Config {
 		Quotas:  defaultQuotas(),
 		Health:  Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},
 		DeadLetters: DeadLetters{Bytes: 64 << 20, Files: 8}, Silence: shard.Default().Silence,
+		SnapshotSentences: snapshots.MinSentences, SnapshotPause: snapshots.MinPause,
 		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
 	}
 }

@@ -36,6 +36,7 @@ func (m *matcher) openSnapshots() (err error) {
 	}
 	c := shard.DefaultSnapshots()
 	c.Files, c.Writer, c.Now, c.Logger = folder, newWriterName(), m.n.now, m.n.log
+	c.MinSentences, c.MinPause = cfg.SnapshotSentences, cfg.SnapshotPause
 	m.snapshots, err = shard.NewSnapshots(c)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ const (
 	configFile = "RUN_REFRAIN_CONFIG"
 	ahead      = "RUN_REFRAIN_AHEAD"
 	silence    = "RUN_REFRAIN_SILENCE"
+	snapshots  = "RUN_REFRAIN_SNAPSHOTS"
 )
 
 // WithClock is the setting of a server whose clock is ahead of everybody's, or behind: programs of Go ask the kernel for the time, so that
@@ -43,6 +45,9 @@ func WithYAML(tb testing.TB, config string) string {
 	}
 	return WithConfig(path)
 }
+
+// WithSnapshots is the setting of a server that captures a partition's window after so many sentences, once a second at most.
+func WithSnapshots(sentences int) string { return fmt.Sprintf("%s=%d", snapshots, sentences) }
 
 // Main runs the tests of a package, or a server where Start has asked for it.
 func Main(m *testing.M) {
@@ -77,7 +82,7 @@ func serve(ctx context.Context) error {
 	return server.Run(ctx, cfg)
 }
 
-func setHidden(cfg *server.Config) error {
+func setHidden(cfg *server.Config) (err error) {
 	if s := os.Getenv(ahead); s != "" {
 		by, err := time.ParseDuration(s)
 		if err != nil {
@@ -85,11 +90,14 @@ func setHidden(cfg *server.Config) error {
 		}
 		cfg.Now = func() time.Time { return time.Now().Add(by) }
 	}
-	s := os.Getenv(silence)
-	if s == "" {
-		return nil
+	if s := os.Getenv(snapshots); s != "" {
+		cfg.SnapshotPause = time.Second
+		if cfg.SnapshotSentences, err = strconv.Atoi(s); err != nil {
+			return err
+		}
 	}
-	var err error
-	cfg.Silence, err = time.ParseDuration(s)
+	if s := os.Getenv(silence); s != "" {
+		cfg.Silence, err = time.ParseDuration(s)
+	}
 	return err
 }

@@ -79,7 +79,11 @@ func (r *run) on(t *testing.T, b broker, seed uint64) *result {
 	t.Logf("seed %d", seed)
 	begin := time.Now()
 	lines := e2e.SplitLines(e2e.LinesFrom(t, "stream/ira_2012-02_2016-08.jsonl.zst", dense+int(seed)*stride, r.posts+quiet))
-	d := newDeployment(t, b, r.times, partitions)
+	snapshots := "" // each has its own
+	if seed%2 == 0 {
+		snapshots = t.TempDir()
+	}
+	d := newDeployment(t, b, r.times, partitions, snapshots)
 	m := newTormentor(d, seed)
 	front := d.addAll(2, 4)
 	d.awaitReady()

@@ -72,12 +72,13 @@ func (b *broker) yaml() string {
 
 // deployment is several processes that share topics.
 type deployment struct {
-	t     *testing.T
-	name  string
-	yaml  string
-	times times
-	b     broker
-	clock func() time.Duration // how far ahead the clock of the next process is
+	t      *testing.T
+	name   string
+	yaml   string
+	times  times
+	b      broker
+	shared string               // where all have their snapshots; "": each has its own
+	clock  func() time.Duration // how far ahead the clock of the next process is
 
 	mu      sync.Mutex
 	nodes   []*node
@@ -112,17 +113,17 @@ var (
 // partitions are those of the window where nothing else is said.
 const partitions = 8
 
-func newDeployment(t *testing.T, b broker, s times, partitions int) *deployment {
-	d := &deployment{t: t, name: devservers.Name(t), times: s, b: b, clock: func() time.Duration { return 0 }}
+func newDeployment(t *testing.T, b broker, s times, partitions int, shared string) *deployment {
+	d := &deployment{t: t, name: devservers.Name(t), times: s, b: b, shared: shared, clock: func() time.Duration { return 0 }}
 	d.yaml = fmt.Sprintf(`
-window: {max_hold: 2000d}
+window: {max_hold: 2000d, snapshots: %[7]q}
 topics: {name: %[1]s, partitions: %[2]d, %[3]s}
 cluster: {handover_grace: %[4]v, session: %[5]v}
 lookup:
   store: redis
   retention: 1000h
   redis: {url: "redis://%[6]s/0", prefix: "%[1]s:"}
-`, d.name, partitions, b.yaml(), s.grace, s.session, devservers.Redis(t))
+`, d.name, partitions, b.yaml(), s.grace, s.session, devservers.Redis(t), shared)
 	t.Cleanup(d.removeTopics)
 	return d
 }
@@ -140,7 +141,7 @@ func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 func (d *deployment) add(name, roles string) *node {
 	d.t.Helper()
 	n := &node{name: name, roles: roles, Process: e2e.New(d.t, e2e.WithYAML(d.t, d.yaml), e2e.WithClock(d.clock()),
-		e2e.WithSilence(d.times.silence), "REFRAIN_WORKER="+name, "REFRAIN_ROLES="+roles)}
+		e2e.WithSilence(d.times.silence), e2e.WithSnapshots(20), "REFRAIN_WORKER="+name, "REFRAIN_ROLES="+roles)}
 	d.mu.Lock()
 	d.nodes = append(d.nodes, n)
 	d.mu.Unlock()

@@ -1,25 +1,23 @@
 package chaos
 
 import (
+	"cmp"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
 
-// damageSnapshot cuts a file of the snapshots of a process that does not run short, or changes a byte of it. It is false where
-// there are none.
-func (n *node) damageSnapshot(rng *rand.Rand) bool {
+// damageSnapshot cuts a file short of those that a process may restore its window from, which does not run, or changes a byte of
+// it. It is false where there are none.
+func (n *node) damageSnapshot(rng *rand.Rand, shared string) bool {
 	n.TB.Helper()
-	path, ok := pick(rng, filesBelow(filepath.Join(n.Dir, "snapshots")))
+	path, ok := pick(rng, filesBelow(cmp.Or(shared, filepath.Join(n.Dir, "snapshots"))))
 	if !ok {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		n.TB.Fatal(err)
-	}
-	if len(data) == 0 {
+	if err != nil || len(data) == 0 { // another process may have removed it
 		return false
 	}
 	at := rng.IntN(len(data))

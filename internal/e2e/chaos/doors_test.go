@@ -36,7 +36,7 @@ func throughBothDoors(t *testing.T, b broker, from []string) {
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
 	topic := devservers.Name(t)
 	devservers.CreateTopic(t, from[0], topic, topicPartitions)
-	d := newDeployment(t, b, scaled, partitions)
+	d := newDeployment(t, b, scaled, partitions, "")
 	d.yaml += fmt.Sprintf("ingest:\n  kafka:\n  - {brokers: [%s], topics: [%s], group: %[2]s}\n", from[0], topic)
 	front := d.addAll(2, 4)
 	d.awaitReady()

@@ -258,7 +258,7 @@ func (d *fakeDeployment) awaitEnd() {
 		}
 	}
 	for _, c := range d.crews {
-		d.t.Logf("%s: assigned %v, %+v", c.name, c.assigned, c.crew.Partitions())
+		d.t.Logf("%s: %+v", c.name, c.crew.Partitions())
 	}
 	d.t.Fatalf("look-ups do not come to the end: %v", err)
 }
@@ -319,8 +319,9 @@ func (r *fakeRun) wantBalance(t *testing.T, before map[string]int) {
 	const sigstore = "refrain_sigstore_sentences/"
 	inserted, repeats := c[sigstore+"inserted"], c[sigstore+"repeat"]
 	became := inserted + repeats + c[sigstore+"too_short"] + c[sigstore+"deleted"]
-	if n := c["refrain_split_sentences/"]; n != 100 || became != n {
-		t.Errorf("%d sentences of 100 posts of one each, %d that something became of: %v", n, became, c)
+	// Of an append that was made again some may be there twice.
+	if n, again := c["refrain_split_sentences/"], c["refrain_split_unconfirmed_sentences/"]; n != 100 || became < n || became > n+again {
+		t.Errorf("%d sentences of 100 posts of one each, %d again, %d that something became of: %v", n, again, became, c)
 	}
 	if got, want := c["refrain_shard_lookups/"], inserted*fakePartitions+repeats*(fakePartitions-1); got != want {
 		t.Errorf("%d look-ups, want %d: %v", got, want, c)

@@ -195,11 +195,10 @@ func (s *fakeSplit) stop() {
 // fakeCrew is a process that has a share of the window.
 type fakeCrew struct {
 	*fakeProcess
-	name     string
-	crew     *shard.Crew
-	assigned []int
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
+	name   string
+	crew   *shard.Crew
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 }
 
 func (d *fakeDeployment) openCrew(name string) *fakeCrew {
@@ -237,38 +236,51 @@ func (c *fakeCrew) config(log *slog.Logger) shard.CrewConfig {
 	return cfg
 }
 
-// follow assigns to the crew what is dealt to it, as the server does.
+// follow assigns to the crew what is dealt to it, as the server does. A server ends when a process that has its name does not go
+// in time, and is started again: this joins again.
 func (c *fakeCrew) follow(ctx context.Context, d *fakeDeployment) {
-	cfg := kafka.DefaultGroup()
-	cfg.Conn, cfg.Group, cfg.Topic, cfg.Parts = c.conn, fakeName+"-match", fakeName+"-match", fakePartitions
-	cfg.Member, cfg.Session, cfg.Heartbeat = c.name, scaled.session, scaled.session/3
-	// Less than from one attempt to join to the next: here, not on Kafka, each begins the wait for the others anew.
-	cfg.Rebalance = time.Second
-	cfg.Logger = d.log
-	var group topic.Membership
-	for group == nil {
-		joined, err := kafka.JoinGroup(ctx, cfg)
-		switch {
-		case ctx.Err() != nil:
+	for ctx.Err() == nil {
+		err := c.followOnce(ctx, d.log)
+		taken := (*topic.NameTakenError)(nil)
+		if ctx.Err() == nil && !errors.As(err, &taken) {
+			d.t.Errorf("%s: %v", c.name, err)
 			return
-		case err != nil:
-			<-time.After(time.Second)
-		default:
-			group = joined
 		}
+	}
+}
+
+func (c *fakeCrew) followOnce(ctx context.Context, log *slog.Logger) error {
+	group, err := c.join(ctx, log)
+	if err != nil {
+		return err
 	}
 	defer group.Close()
 	for {
 		parts, err := group.Next(ctx)
-		if ctx.Err() != nil {
-			return
-		}
 		if err != nil {
-			d.t.Errorf("%s: %v", c.name, err)
-			return
+			return err
 		}
-		c.assigned = parts
 		c.crew.Assign(parts)
+	}
+}
+
+// join tries as often as it takes.
+func (c *fakeCrew) join(ctx context.Context, log *slog.Logger) (topic.Membership, error) {
+	cfg := kafka.DefaultGroup()
+	cfg.Conn, cfg.Group, cfg.Topic, cfg.Parts = c.conn, fakeName+"-match", fakeName+"-match", fakePartitions
+	cfg.Member, cfg.Session, cfg.Heartbeat = c.name, scaled.session, scaled.session/3
+	// Less than from one attempt to join to the next: here, not on Kafka, each begins the wait for the others anew.
+	cfg.Rebalance, cfg.Logger = time.Second, log
+	for {
+		group, err := kafka.JoinGroup(ctx, cfg)
+		if err == nil {
+			return group, nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 

@@ -172,7 +172,7 @@ func (m *tormentor) processFault(f fault) bool {
 func (m *tormentor) startAgain(n *node) {
 	m.t.Logf("%s starts again", n.name)
 	n.kill()
-	if m.rng.IntN(2) == 0 && n.damageSnapshot(m.rng) {
+	if m.rng.IntN(2) == 0 && n.damageSnapshot(m.rng, m.shared) {
 		m.counts[snapshotDamaged]++
 	}
 	n.Launch()

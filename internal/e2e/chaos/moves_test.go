@@ -20,7 +20,7 @@ func leaveAndReturn(t *testing.T, b broker) {
 	const workers, partitions = 4, 16 * 4
 	quick := scaled
 	quick.grace = time.Second
-	d := newDeployment(t, b, quick, partitions)
+	d := newDeployment(t, b, quick, partitions, "")
 	for range workers {
 		d.addMore("match")
 	}
