@@ -68,7 +68,9 @@ func (m *matcher) observeWorkers() error {
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(served, m.served())
 		for _, w := range m.crew.Workers() {
-			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
+			if first, serves := w.First(); serves {
+				o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", first)))
+			}
 			if t := w.Trouble(); t != nil {
 				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))
 			}
