@@ -93,9 +93,9 @@ func (s *Snapshots) loadOne(w *Worker, q *partition, x *extent, name string) err
 	return nil
 }
 
-// resume takes over what q knew when the snapshot was made.
+// resume takes over what q knew when the snapshot was made. What has left the window since is not read.
 func (q *partition) resume(h *snapshotHead) {
-	q.insert, q.stamp, q.deletedTo = h.insert, h.stamp, h.deletedTo
+	q.insert, q.stamp, q.deletedTo = max(h.insert, q.state.ReplayFrom), h.stamp, h.deletedTo
 	q.window, q.young.sentences = h.window, h.young
 	for _, y := range h.young {
 		q.young.newest = max(q.young.newest, y.stamp)

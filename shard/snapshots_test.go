@@ -303,6 +303,37 @@ func TestRestoredStatesKnowTheWholeWindow(t *testing.T) {
 	}
 }
 
+// TestSnapshotOlderThanTheWindow: a quiet feed has no newer one, and the topic has dropped what no window needs any more. Nothing of
+// that is lost.
+func TestSnapshotOlderThanTheWindow(t *testing.T) {
+	for name, topics := range topics {
+		t.Run(name, func(t *testing.T) {
+			r, folder := newRouteOver(t, topics(1)), mustFolder(t, t.TempDir())
+			first := r.mustOpen(r.withSnapshots(r.snapshotConfig(folder, "a"), map[string]int{}))
+			r.posts(0, 60)
+			r.mustStep(first)
+			for i := range 5 { // a snapshot is due after 20
+				r.post(fmt.Sprint("much later ", i), fmt.Sprintf("f%d g%[1]d h%[1]d i%[1]d", i), time.Duration(i+9)*time.Hour)
+				r.split.Tick(context.Background(), r.now.Add(time.Second))
+				r.mustStep(first)
+			}
+			first.Close()
+			needed := must(ReadState(context.Background(), r.store, 0)).ReplayFrom
+			r.sentences.Truncate(0, needed)
+			second := r.mustOpen(r.withSnapshots(r.snapshotConfig(folder, "b"), map[string]int{}))
+			r.post("again", "f4 g4 h4 i4", 13*time.Hour+time.Minute)
+			r.mustStep(second)
+			if log := r.log.String(); needed <= 60 || second.owned[0].snapshots.observe == nil ||
+				strings.Contains(log, "are lost") {
+				t.Errorf("needed from %d on; log %s", needed, log)
+			}
+			if got, want := len(r.ids()), 30+1; got != want {
+				t.Errorf("%d events, want %d", got, want)
+			}
+		})
+	}
+}
+
 // brokenFiles cannot be written.
 type brokenFiles struct{ SnapshotFiles }
 
