@@ -263,6 +263,9 @@ func (m *matcher) lookUp(ctx context.Context, x feed.Sentence, least text.Thresh
 }
 
 func (m *matcher) close() (err error) {
+	if m.models != nil {
+		m.models.Close()
+	}
 	if m.crew != nil {
 		err = m.crew.Close()
 	}

@@ -26,12 +26,11 @@ func (m *matcher) observePartitions() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		for _, p := range m.crew.Partitions() {
 			o.ObserveInt64(caughtUp, meters.Bool(p.CaughtUp), metric.WithAttributes(attribute.Int("partition", p.Partition)))
 		}
 		o.ObserveInt64(gained, m.gained.Load())
 		return nil
 	}, caughtUp, gained)
-	return err
 }

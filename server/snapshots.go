@@ -103,7 +103,7 @@ func (m *matcher) observeMargins() error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, one := range m.margins {
@@ -111,5 +111,4 @@ func (m *matcher) observeMargins() error {
 		}
 		return nil
 	}, margin)
-	return err
 }
