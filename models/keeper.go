@@ -119,6 +119,9 @@ func New(cfg Config) (*Keeper, error) {
 	return k, nil
 }
 
+// Close ends what others are shown of it. It comes after Run.
+func (k *Keeper) Close() { k.metrics.stop() }
+
 // minFirstDelay is how long after a start the first training by the schedule comes, at the earliest: windows are being
 // filled.
 const minFirstDelay = 10 * time.Minute

@@ -8,17 +8,20 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 type metrics struct {
 	learnings, changes metric.Int64Counter
 	duration           metric.Float64Gauge
+	stop               func() // observing
 }
 
 func newMetrics(k *Keeper) (*metrics, error) {
 	var m metrics
 	meter := otel.Meter("refrain/models")
-	var errs [7]error
+	var errs [6]error
 	m.learnings, errs[0] = meter.Int64Counter("refrain_models_learned",
 		metric.WithDescription("Trainings by what became of the model: taken_on, kept (the one in use is as good) or failed"))
 	m.changes, errs[1] = meter.Int64Counter("refrain_models_changes",
@@ -34,16 +37,16 @@ func newMetrics(k *Keeper) (*metrics, error) {
 	changed, err := meter.Int64ObservableGauge("refrain_models_windows_changed",
 		metric.WithDescription("Windows with the codes of the current model"))
 	errs[5] = err
-	_, errs[6] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	m.stop = meters.Observe("refrain/models", func(_ context.Context, o metric.Observer) error {
 		s := k.Status()
 		o.ObserveInt64(current, int64(s.Current))
 		o.ObserveFloat64(level, s.Drift)
 		o.ObserveInt64(changed, int64(s.Changed))
 		return nil
 	}, current, level, changed)
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
 	m.initCounters()
 	return &m, nil
 }

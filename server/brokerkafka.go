@@ -39,6 +39,10 @@ func (n *node) openKafkaBroker(ctx context.Context) (broker, error) {
 	return &kafkaBroker{Cluster: c, n: n, conn: cfg.Conn, name: cfg.Name}, nil
 }
 
+// kafkaStampsApart is how much higher the stamp of a sentence record may be than that of another that was appended after it: brokers
+// take stamps that are off by Delta, and one of the two may be ahead and the other behind.
+func kafkaStampsApart() time.Duration { return 2 * kafka.Default().Delta }
+
 func (b *kafkaBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
 	c := kafka.DefaultTopic()
 	c.Name, c.Partitions, c.MaxAge, c.Prompt, c.Fixed = b.name+"-"+spec.name, spec.partitions, spec.maxAge, spec.prompt, spec.fixed

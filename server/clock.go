@@ -37,11 +37,10 @@ func (n *node) observeClock() error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		if ahead := n.clockAhead.Load(); ahead != clockUnknown {
 			o.ObserveFloat64(offset, time.Duration(ahead).Seconds())
 		}
 		return nil
 	}, offset)
-	return err
 }

@@ -96,11 +96,10 @@ func (n *node) observeTombstones() error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(known, int64(n.tombstones.Len()))
 		o.ObserveInt64(bytes, n.tombstones.Bytes())
 		o.ObserveInt64(limit, n.tombstoneLimit())
 		return nil
 	}, known, bytes, limit)
-	return err
 }

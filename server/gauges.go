@@ -34,7 +34,7 @@ func (m *matcher) observe() error {
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9, err10); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		t := m.total()
 		o.ObserveInt64(texts, int64(t.Groups))
 		o.ObserveInt64(occurrences, int64(t.Occurrences))
@@ -48,7 +48,6 @@ func (m *matcher) observe() error {
 		o.ObserveInt64(budget, m.budget)
 		return nil
 	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again, budget)
-	return err
 }
 
 // observeWorkers makes metrics of what keeps workers from going on, and of who holds the window's clock.
@@ -65,10 +64,12 @@ func (m *matcher) observeWorkers() error {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(served, m.served())
 		for _, w := range m.crew.Workers() {
-			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
+			if first, serves := w.First(); serves {
+				o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", first)))
+			}
 			if t := w.Trouble(); t != nil {
 				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))
 			}
@@ -78,7 +79,6 @@ func (m *matcher) observeWorkers() error {
 		}
 		return nil
 	}, stuck, held, lag, served)
-	return err
 }
 
 // served counts the partitions that this process serves and has caught up with.

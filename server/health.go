@@ -117,16 +117,16 @@ func (h *health) logChange(c *condition) {
 }
 
 // observe makes metrics of what was found last.
-func (h *health) observe() (metric.Registration, error) {
+func (h *health) observe(n *node) error {
 	meter := otel.Meter("refrain/server")
 	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready",
 		metric.WithDescription("1 while /readyz answers 200, else 0."))
 	holding, err2 := meter.Int64ObservableGauge("refrain_server_condition",
 		metric.WithDescription("1 while a condition holds, else 0."))
 	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
+		return err
 	}
-	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		isReady := true
@@ -142,7 +142,7 @@ func (h *health) observe() (metric.Registration, error) {
 }
 
 // openHealth lists the conditions.
-func (s *Server) openHealth() (err error) {
+func (s *Server) openHealth() error {
 	n := s.node
 	n.health = &health{log: s.log, now: time.Now, conditions: []*condition{
 		{name: "storage", means: n.storageMeans(),
@@ -159,8 +159,7 @@ func (s *Server) openHealth() (err error) {
 			check: s.checkSources},
 	}}
 	n.health.conditions = append(n.health.conditions, n.sharedConditions()...)
-	n.healthMetrics, err = n.health.observe()
-	return err
+	return n.health.observe(n)
 }
 
 func (n *node) storageMeans() string {

@@ -52,11 +52,10 @@ func (n *node) observeLosses() error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		for _, t := range n.lossy() {
 			o.ObserveInt64(lost, t.topic.Lost(), metric.WithAttributes(attribute.String("topic", t.name)))
 		}
 		return nil
 	}, lost)
-	return err
 }

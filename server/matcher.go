@@ -102,6 +102,9 @@ func (m *matcher) workerConfig() shard.Config {
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
 	}
+	if n.cfg.onKafka() {
+		cfg.Delta = kafkaStampsApart()
+	}
 	cfg.Silence = n.cfg.Silence
 	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
 	return cfg
@@ -263,6 +266,9 @@ func (m *matcher) lookUp(ctx context.Context, x feed.Sentence, least text.Thresh
 }
 
 func (m *matcher) close() (err error) {
+	if m.models != nil {
+		m.models.Close()
+	}
 	if m.crew != nil {
 		err = m.crew.Close()
 	}

@@ -43,7 +43,7 @@ type node struct {
 	space       space
 	quotas      *quotas
 	caughtUp    atomic.Bool
-	clockAhead  atomic.Int64 // of the broker\'s, in nanoseconds; see watchClock
+	clockAhead  atomic.Int64 // of the broker's, in nanoseconds; see watchClock
 
 	window detector.Config
 	// tombstones are what is known of deletions.
@@ -61,11 +61,11 @@ type node struct {
 	match       *matcher
 	canaries    *canaries // of split and match together; nil: there are none
 
-	health        *health
-	healthMetrics metric.Registration
-	wasFull       bool           // what checkRoom said last
-	holding       rate.Sometimes // how often logHeld logs
-	missing       rate.Sometimes // and lookUpEverywhere
+	health   *health
+	observed []metric.Registration // until close
+	wasFull  bool                  // what checkRoom said last
+	holding  rate.Sometimes        // how often logHeld logs
+	missing  rate.Sometimes        // and lookUpEverywhere
 }
 
 // disk is what a test puts between the route and its topics, as a disk that is slow.
@@ -254,14 +254,14 @@ func (n *node) model() *hashcodes.Model {
 
 func (n *node) close() error {
 	var errs []error
+	for _, r := range n.observed {
+		errs = append(errs, r.Unregister())
+	}
 	if n.match != nil {
 		errs = append(errs, n.match.close())
 	}
 	if n.canaries != nil && n.canaries.metrics != nil {
 		n.canaries.metrics.close()
-	}
-	if n.healthMetrics != nil {
-		errs = append(errs, n.healthMetrics.Unregister())
 	}
 	if n.broker != nil {
 		errs = append(errs, n.broker.Close())
@@ -270,6 +270,16 @@ func (n *node) close() error {
 		errs = append(errs, n.deadEvents.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// observe has instruments observed until the node is closed. The next one of this process has its own, and what this one holds, its
+// windows above all, would be held for as long as somebody could ask for it.
+func (n *node) observe(meter metric.Meter, callback metric.Callback, instruments ...metric.Observable) error {
+	r, err := meter.RegisterCallback(callback, instruments...)
+	if err == nil {
+		n.observed = append(n.observed, r)
+	}
+	return err
 }
 
 // behind reports whether posts wait to be looked up here: then what can wait should.

@@ -178,7 +178,7 @@ func (o *owners) check(context.Context) error {
 }
 
 // observe makes metrics of how many records of each partition wait for look-ups.
-func (o *owners) observe() error {
+func (o *owners) observe(n *node) error {
 	meter := otel.Meter("refrain/server")
 	records, err1 := meter.Int64ObservableGauge("refrain_server_lag_records",
 		metric.WithDescription("Records of a partition of the sentence topic that some owner has not looked up, in all processes."))
@@ -187,7 +187,7 @@ func (o *owners) observe() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+	return n.observe(meter, func(_ context.Context, to metric.Observer) error {
 		to.ObserveFloat64(seconds, o.lag(time.Now()).Seconds())
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -200,5 +200,4 @@ func (o *owners) observe() error {
 		}
 		return nil
 	}, records, seconds)
-	return err
 }

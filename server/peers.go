@@ -148,5 +148,5 @@ func (n *node) openPeers() (err error) {
 		return err
 	}
 	n.partial.Add(context.Background(), 0) // an alert needs a first value
-	return errors.Join(n.owners.observe(), n.observeSkew())
+	return n.owners.observe(n)
 }

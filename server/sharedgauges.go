@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -27,37 +26,11 @@ func (m *matcher) observePartitions() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		for _, p := range m.crew.Partitions() {
 			o.ObserveInt64(caughtUp, meters.Bool(p.CaughtUp), metric.WithAttributes(attribute.Int("partition", p.Partition)))
 		}
 		o.ObserveInt64(gained, m.gained.Load())
 		return nil
 	}, caughtUp, gained)
-	return err
-}
-
-// skewed is a broker whose clock is compared with ours.
-type skewed interface {
-	// Skew is how far ours is ahead, as far as is known: that much at least.
-	Skew() time.Duration
-}
-
-// observeSkew makes a metric of how wrong our clock is, where the broker's is known.
-func (n *node) observeSkew() error {
-	b, ok := n.broker.(skewed)
-	if !ok {
-		return nil
-	}
-	meter := otel.Meter("refrain/topic")
-	skew, err := meter.Float64ObservableGauge("refrain_topic_clock_skew", metric.WithUnit("s"),
-		metric.WithDescription("How far the clock of this machine is ahead of the brokers', at least; negative: behind."))
-	if err != nil {
-		return err
-	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveFloat64(skew, b.Skew().Seconds())
-		return nil
-	}, skew)
-	return err
 }

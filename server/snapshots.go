@@ -104,7 +104,7 @@ func (m *matcher) observeMargins() error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, one := range m.margins {
@@ -112,5 +112,4 @@ func (m *matcher) observeMargins() error {
 		}
 		return nil
 	}, margin)
-	return err
 }

@@ -48,7 +48,7 @@ func (n *node) openSpace(ctx context.Context) error {
 			retention: eventAge},
 	}
 	n.measureSpace(ctx)
-	return n.space.observe()
+	return n.observeSpace()
 }
 
 // sentencesNeeded is how long a window needs its sentences, as a rule: for span and lateness, and a block more, since
@@ -138,7 +138,7 @@ func (w *spaceWarning) due(now time.Time, hours float64) bool {
 	return true
 }
 
-func (s *space) observe() error {
+func (n *node) observeSpace() error {
 	meter := otel.Meter("refrain/topic")
 	bytes, err1 := meter.Int64ObservableGauge("refrain_topic_bytes",
 		metric.WithDescription("Bytes that a topic holds, as they count against its limit."))
@@ -154,8 +154,8 @@ func (s *space) observe() error {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for _, t := range s.topics {
+	return n.observe(meter, func(_ context.Context, o metric.Observer) error {
+		for _, t := range n.space.topics {
 			size, now := t.read()
 			name := metric.WithAttributes(attribute.String("topic", t.name))
 			o.ObserveInt64(bytes, size.Bytes, name)
@@ -165,7 +165,6 @@ func (s *space) observe() error {
 		}
 		return nil
 	}, bytes, limit, needed, hours)
-	return err
 }
 
 // roomIn is how long it takes until a sentence topic that has refused posts may have room, about.

@@ -505,7 +505,7 @@ func (c *Crew) leave(ctx context.Context, stored bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for _, h := range c.holdings(func(h *holding) bool { return h.epoch > 0 }) {
-		if err := c.putOwner(ctx, h, true); err != nil {
+		if err := c.putReleased(ctx, h); err != nil {
 			c.log.Warn("a partition is not offered to the others: they wait for handover_grace", "partition", h.id, "error", err)
 		}
 	}

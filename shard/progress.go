@@ -139,6 +139,16 @@ func (w *Worker) Owned() []int {
 	return owned
 }
 
+// First is the first of the partitions that it serves, by which metrics name a worker; false once it has none: it is asked while
+// they come and go.
+func (w *Worker) First() (id int, serves bool) {
+	owned := *w.serving.Load()
+	if len(owned) == 0 {
+		return 0, false
+	}
+	return owned[0].id, true
+}
+
 // Locked calls f while neither a turn nor EachMatch uses the rows of an owned partition: whoever has made the rows may
 // then use them himself. f should be short: posts wait. It is false, and f not called, where the rows are gone.
 func (w *Worker) Locked(id int, f func()) bool {

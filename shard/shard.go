@@ -106,7 +106,7 @@ type Config struct {
 	Span, Lateness time.Duration
 	Deployment     feed.Deployment // who found the matches
 
-	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
+	Delta         time.Duration // δ: how much higher a record's stamp may be than that of one appended after it, 0 or more
 	Silence       time.Duration // a writer without watermarks for so long counts as dead: see Watermarks
 	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll          time.Duration // how long a turn waits for records

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"refrain/feed"
+	"refrain/internal/devservers"
 	"refrain/internal/kafkaconn"
 	"refrain/split"
 	"refrain/topic"
@@ -237,5 +239,79 @@ func TestPassingFailures(t *testing.T) {
 				t.Errorf("%v: temporary %v, want %v", err, !test.want, test.want)
 			}
 		})
+	}
+}
+
+// staleBroker lets all brokers answer about a topic as if it ended at end, as one does that stood still while others took over from
+// it, until the function it returns is called.
+func staleBroker(f *kfake.Cluster, name string, end int64) (heals func()) {
+	var healed atomic.Bool
+	fetches := f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: name, Err: kerr.OffsetOutOfRange, Count: -1})
+	f.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		f.KeepControl()
+		asked := r.(*kmsg.ListOffsetsRequest)
+		if healed.Load() || asked.Topics[0].Topic != name || asked.Topics[0].Partitions[0].Timestamp != -1 {
+			return nil, nil, false
+		}
+		answer := asked.ResponseKind().(*kmsg.ListOffsetsResponse)
+		t := kmsg.NewListOffsetsResponseTopic()
+		t.Topic = name
+		for _, p := range asked.Topics[0].Partitions {
+			one := kmsg.NewListOffsetsResponseTopicPartition()
+			one.Partition, one.Offset = p.Partition, end
+			t.Partitions = append(t.Partitions, one)
+		}
+		answer.Topics = append(answer.Topics, t)
+		return answer, nil, true
+	})
+	return func() { healed.Store(true); fetches.Remove() }
+}
+
+// TestStaleBroker: one that has stood still, and knows less than those that lead now, has lost nothing.
+func TestStaleBroker(t *testing.T) {
+	f := fake(t, 3)
+	c := MustOpen(t, f.ListenAddrs())
+	name := devservers.Name(t) + "-state"
+	x := MustOpenTopic(t, c, onePartition)
+	s, err := c.OpenStore(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("a")}, topic.Record{Data: []byte("b")})
+	r := conformance.MustOpen(t, x, 0)
+	conformance.MustFetch(t, r, 2)
+	if err := s.Put(t.Context(), "k", []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	conformance.MustGet(t, s, "k", []byte("v"))
+	heals := []func(){staleBroker(f, x.Name(), 1), staleBroker(f, name, 0)}
+	mustWait(t, r)
+	if _, err := s.Get(t.Context(), "k"); err == nil {
+		t.Error("a value of a store that ends before it")
+	}
+	for _, heal := range heals {
+		heal()
+	}
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("c")})
+	if got := conformance.MustFetch(t, r, 1); string(got[0].Data) != "c" {
+		t.Errorf("got %q", got[0].Data)
+	}
+	conformance.MustGet(t, s, "k", []byte("v"))
+	if err := c.Lost(); err != nil {
+		t.Errorf("lost: %v", err)
+	}
+}
+
+// TestLossLasts: what stays lost is.
+func TestLossLasts(t *testing.T) {
+	f := fake(t, 3)
+	c := MustOpen(t, f.ListenAddrs())
+	x := MustOpenTopic(t, c, onePartition)
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("a")}, topic.Record{Data: []byte("b")})
+	r := conformance.MustOpen(t, x, 0)
+	conformance.MustFetch(t, r, 2)
+	staleBroker(f, x.Name(), 1)
+	if _, err := r.Fetch(t.Context()); !errors.Is(err, topic.ErrBeyondEnd) {
+		t.Errorf("got %v, want ErrBeyondEnd", err)
 	}
 }

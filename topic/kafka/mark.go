@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/zeebo/xxh3"
 
 	"refrain/internal/retry"
@@ -20,7 +21,7 @@ import (
 //
 // So a reader remembers the last record that it had of each partition, and some before it. Whenever anything has failed
 // since, which no loss does without, it begins with that record instead of the next one, and goes on only if it is the same.
-// If it is not, the topic gets a new incarnation, which begins behind the newest record that still is, and the process
+// If it is not, and still is not after lossAfter, the topic gets a new incarnation, which begins behind the newest record that still is, and the process
 // starts again: it then compares what it has stored with the incarnations.
 
 // mark is a record that was read.
@@ -51,7 +52,28 @@ type marks struct {
 	all     []mark
 	known   bool  // the last one is where reading went on, if there is a record before that
 	checked int64 // the count of interruptions when the last one was last known to be there
+	loss    suspicion
 }
+
+// lossAfter is how long a topic has to look as if it had lost records. A broker that stood still may have less than those that have
+// taken over from it, and answers so until it hears of them, as long as we have not heard of them either: see metadataTTL.
+const lossAfter = 2 * metadataTTL
+
+// suspicion is since when a topic looks so; zero: it does not.
+type suspicion struct{ since time.Time }
+
+// confirm notes that a topic looks so, and returns an error that is worth another look until that has lasted.
+func (s *suspicion) confirm(why error) (wait error) {
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	if time.Since(s.since) >= lossAfter {
+		return nil
+	}
+	return fmt.Errorf("%w: looking again whether records are lost: %w", kafka.OffsetNotAvailable, why)
+}
+
+func (s *suspicion) clear() { s.since = time.Time{} }
 
 // note puts the last record of an answer behind the others, and in the place of one that is hardly older.
 func (m *marks) note(r *received, now time.Time) {
@@ -89,6 +111,8 @@ func (l *link) check(ctx context.Context, partition int, m *mark, start, end int
 		return err
 	case len(f.records) > 0 && m.is(&f.records[0]), compacted && (len(f.records) == 0 || f.records[0].offset > m.offset):
 		return nil
+	case len(f.records) == 0: // a new leader does not hand out yet all that the last one did
+		return fmt.Errorf("partition %d at %d: %w", partition, m.offset, kafka.OffsetNotAvailable)
 	}
 	return fmt.Errorf("partition %d at %d: %w: %w", partition, m.offset, topic.ErrBeyondEnd, errOther)
 }
@@ -119,7 +143,7 @@ func (r *reader) assure(ctx context.Context, parts []from) error {
 	for _, p := range parts {
 		err := r.assureOne(ctx, p, start[p.partition], end[p.partition])
 		if errors.Is(err, topic.ErrBeyondEnd) {
-			return r.lose(ctx, err)
+			return r.suspect(ctx, p.partition, err)
 		}
 		if err != nil {
 			return err
@@ -150,6 +174,14 @@ func (r *reader) note(partition int, last *received) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.marks[partition].note(last, time.Now())
+}
+
+// suspect looks again for a while, and then takes a loss for one.
+func (r *reader) suspect(ctx context.Context, p int, why error) error {
+	if wait := r.marks[p].loss.confirm(why); wait != nil {
+		return wait
+	}
+	return r.lose(ctx, why)
 }
 
 // lose begins an incarnation of the topic, until that is durable, and ends what this process does with the topic. It

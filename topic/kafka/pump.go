@@ -171,6 +171,7 @@ func (r *reader) handOn(f *fetched, at int64) error {
 		}
 		r.note(f.partition, &f.records[n-1])
 	}
+	r.marks[f.partition].loss.clear()
 	r.advance(f.partition, f.next)
 	return nil
 }
@@ -191,7 +192,7 @@ func (r *reader) outOfRange(p int, at int64) error {
 		}
 		r.advance(p, start[p])
 	case at > end[p]:
-		return r.lose(r.ctx, beyondEnd(p, at, end[p]))
+		return r.suspect(r.ctx, p, beyondEnd(p, at, end[p]))
 	default: // a new leader that does not know yet how far the log goes
 		return fmt.Errorf("partition %d at %d: %w", p, at, kafka.OffsetNotAvailable)
 	}

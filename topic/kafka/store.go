@@ -127,8 +127,25 @@ func (s *Store) run(r *reading) {
 	close(r.done)
 }
 
-// read reads to the end. Only the holder of reading, and OpenStore, call it.
+// read reads to the end. Only the holder of reading, and OpenStore, call it. Where records seem to be lost it looks again for a
+// while, and then takes that for a loss.
 func (s *Store) read(ctx context.Context) error {
+	err := s.readOn(ctx)
+	if err == nil {
+		s.marks.loss.clear()
+	}
+	if !errors.Is(err, topic.ErrBeyondEnd) {
+		return err
+	}
+	s.link.interruptions.Add(1) // or the last record would not be looked at again
+	if wait := s.marks.loss.confirm(err); wait != nil {
+		return wait
+	}
+	s.link.lose(lostRecords(s.name, err))
+	return s.link.whyLost()
+}
+
+func (s *Store) readOn(ctx context.Context) error {
 	if err := s.assure(ctx); err != nil {
 		return err
 	}
@@ -158,9 +175,6 @@ func (s *Store) assure(ctx context.Context) error {
 		if err == nil {
 			err = s.link.check(ctx, 0, last, 0, end, true)
 		}
-		if errors.Is(err, topic.ErrBeyondEnd) {
-			s.link.lose(lostRecords(s.name, err))
-		}
 		if err != nil {
 			return err
 		}
@@ -176,8 +190,7 @@ func (s *Store) bounds(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	if ends[0] < s.at {
-		s.link.lose(lostRecords(s.name, beyondEnd(0, s.at, ends[0])))
-		return 0, s.link.whyLost()
+		return 0, beyondEnd(0, s.at, ends[0])
 	}
 	if !s.known {
 		starts, err := s.link.offsets(ctx, kafka.FirstOffset, 1)
