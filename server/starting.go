@@ -13,18 +13,22 @@ import (
 )
 
 // starting answers while a process opens what it needs, which may take as long as a broker is away: that it lives, and is
-// not ready, and why. All other requests are told to come again.
+// not ready, and why. All other requests are told to come again, but for those of streams of events, which wait: a browser
+// comes back by itself when a connection is cut, and never after an error.
 type starting struct {
 	server   *http.Server
 	listener *net.TCPListener
+	opened   chan struct{} // closed by finish
 	done     chan struct{}
 
 	mu  sync.Mutex
 	why error // what it waits for; nil: nothing
 }
 
-// retryStarting is when clients shall come again that come too early.
-const retryStarting = 5 * time.Second
+const (
+	retryStarting = 5 * time.Second  // when clients shall come again that come too early
+	maxStreamWait = 10 * time.Second // of a stream, before it is cut: then its client is told apart from one that has gone
+)
 
 // beginStarting answers on the listener until finish.
 func (s *Server) beginStarting() (*starting, error) {
@@ -32,7 +36,7 @@ func (s *Server) beginStarting() (*starting, error) {
 	if !ok {
 		return nil, fmt.Errorf("http %s: %T is no TCP listener", s.cfg.HTTP, s.listener)
 	}
-	b := &starting{listener: l, done: make(chan struct{})}
+	b := &starting{listener: l, opened: make(chan struct{}), done: make(chan struct{})}
 	access, err := s.access()
 	if err != nil {
 		return nil, err
@@ -44,7 +48,7 @@ func (s *Server) beginStarting() (*starting, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.server = &http.Server{Handler: onlyHealth(health), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+	b.server = &http.Server{Handler: b.onlyHealth(health), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 2 * maxStreamWait,
 		MaxHeaderBytes: int(s.cfg.Limits.HeaderBytes)}
 	b.server.SetKeepAlivesEnabled(false) // the next request is for another server
 	go func() {
@@ -55,16 +59,29 @@ func (s *Server) beginStarting() (*starting, error) {
 }
 
 // onlyHealth lets questions about the process through.
-func onlyHealth(h http.Handler) http.Handler {
+func (b *starting) onlyHealth(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/livez", "/readyz", "/metrics":
 			h.ServeHTTP(w, r)
+		case "/v1/events":
+			b.cut(r.Context())
 		default:
 			problem.Write(w, r, problem.Problem{Type: problem.NotReady, Status: http.StatusServiceUnavailable,
 				RetryAfter: retryStarting, Detail: "The server is starting: /readyz says what it waits for. Send it again later."})
 		}
 	})
+}
+
+// cut ends a connection without an answer once all is open, or it has waited for long enough.
+func (b *starting) cut(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxStreamWait)
+	defer cancel()
+	select {
+	case <-b.opened:
+	case <-ctx.Done():
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // lent is a listener that goes on to another server: its Close only ends Accept.
@@ -91,6 +108,7 @@ func (b *starting) conditions(context.Context) []api.Condition {
 
 // finish ends the answers, and leaves the listener to its next server.
 func (b *starting) finish() error {
+	close(b.opened)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if b.server.Shutdown(ctx) != nil { // somebody sends slowly

@@ -116,7 +116,9 @@ func TestRedirect(t *testing.T) {
 		fmt.Fprint(w, `{"version":1,"partitions":[0]}`)
 	}))
 	defer to.Close()
-	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to.URL+"/x", http.StatusTemporaryRedirect) }))
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to.URL+"/x", http.StatusTemporaryRedirect)
+	}))
 	defer from.Close()
 	r, err := asker().Ask(t.Context(), Query{Text: "a", Limit: 1}, 1, nil, []Owner{{Address: from.URL}})
 	if err != nil || len(r.Missing) != 1 {

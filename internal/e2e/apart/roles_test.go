@@ -151,6 +151,10 @@ func TestWaitsForBroker(t *testing.T) {
 	if status, answer := do(p, "POST", "/v1/posts", `{"id":"1","text":"a"}`); status != http.StatusServiceUnavailable || !strings.Contains(answer, "starting") {
 		t.Errorf("posts: %d %s", status, answer)
 	}
+	if resp, err := http.Get(p.URL("/v1/events")); err == nil {
+		t.Errorf("a stream is answered with %s: a browser would never come back", resp.Status)
+		resp.Body.Close()
+	}
 	if _, err := p.TryCounters(); err != nil {
 		t.Error(err)
 	}
