@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -31,9 +33,13 @@ func (m *Main) ready() *cobra.Command {
 			"  refrain ready --server http://match-2:8080 --wait 10m && echo next",
 		Args: atMost(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			url, err := readyURL(address)
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), max(wait, readyTimeout))
 			defer cancel()
-			answer, err := awaitReady(ctx, address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), wait > 0)
+			answer, err := m.awaitReady(ctx, url, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), wait > 0)
 			if err != nil {
 				return err
 			}
@@ -62,12 +68,17 @@ func localServer(listens string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// awaitReady asks once, or until the server is ready or ctx ends.
-func awaitReady(ctx context.Context, address, token string, again bool) (string, error) {
+// awaitReady asks once, or until the server is ready or ctx ends; meanwhile it says what it waits for, whenever that changes.
+func (m *Main) awaitReady(ctx context.Context, url, token string, again bool) (string, error) {
+	said := ""
 	for pauses := retry.Quick(); ; {
-		answer, err := askReady(ctx, address, token)
+		answer, err := askReady(ctx, url, token)
 		if err == nil || !again {
 			return answer, err
+		}
+		if now := err.Error(); now != said {
+			fmt.Fprintf(m.Stderr, "waiting: %s\n", now)
+			said = now
 		}
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
 			return "", err
@@ -75,16 +86,23 @@ func awaitReady(ctx context.Context, address, token string, again bool) (string,
 	}
 }
 
-func askReady(ctx context.Context, address, token string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
-		return "", usage("--server %q: want http:// or https:// and a host, as in http://127.0.0.1:8080", address)
-	}
-	url := strings.TrimSuffix(address, "/") + "/readyz"
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func readyURL(address string) (string, error) {
+	u, err := url.Parse(strings.TrimSuffix(address, "/") + "/readyz")
 	if err != nil {
 		return "", usage("--server: %w", err)
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", usage("--server %q: want http:// or https:// and a host, as in http://127.0.0.1:8080", address)
+	}
+	return u.String(), nil
+}
+
+func askReady(ctx context.Context, url, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -99,13 +117,30 @@ func askReady(ctx context.Context, address, token string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("GET %s: %w", url, err)
 	case resp.StatusCode != http.StatusOK:
-		return "", fmt.Errorf("GET %s: %s", url, refusal(resp, body))
+		return "", fmt.Errorf("GET %s: %s%s", url, refusal(resp, body), details(body))
 	}
 	var lines strings.Builder
 	for line := range strings.Lines(string(body)) {
 		lines.WriteString(terminal.Clean(strings.TrimSpace(line)) + "\n")
 	}
 	return lines.String(), nil
+}
+
+// details are what a server tells of its conditions to a token of the scope admin, a line each.
+func details(body []byte) string {
+	var p struct {
+		Conditions []struct{ Name, Detail string }
+	}
+	if json.Unmarshal(body, &p) != nil {
+		return "" // somebody else's answer
+	}
+	var lines strings.Builder
+	for _, c := range p.Conditions {
+		if c.Detail != "" {
+			fmt.Fprintf(&lines, "\n  %s: %s", terminal.Clean(c.Name), terminal.Clean(c.Detail))
+		}
+	}
+	return lines.String()
 }
 
 // maxReadyAnswer bounds what is read of an answer: a few lines, as a rule.

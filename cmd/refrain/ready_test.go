@@ -21,6 +21,8 @@ func TestReady(t *testing.T) {
 	}{
 		"ready":     {200, "ok\nwarning: source_down: A source is away.\n", 0, "ok\nwarning: source_down: A source is away.\n", ""},
 		"not ready": {503, `{"title":"Not ready","detail":"Posts wait."}`, 1, "", "503 Service Unavailable: Not ready: Posts wait."},
+		"details": {503, `{"title":"Not ready","detail":"Posts wait.","conditions":[{"name":"lag","detail":"7 s\n"},{"name":"storage"}]}`, 1, "",
+			"Posts wait.\n  lag: 7 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +50,8 @@ func TestReadyWaits(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	if exit, _, errs := runReady("--server", s.URL, "--wait", "1m"); exit != 0 || asked.Load() != 3 {
+	exit, _, errs := runReady("--server", s.URL, "--wait", "1m")
+	if exit != 0 || asked.Load() != 3 || strings.Count(errs, "waiting: ") != 1 {
 		t.Errorf("status %d after %d questions: %s", exit, asked.Load(), errs)
 	}
 }
