@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,17 +45,21 @@ func (n *node) openKafkaBroker(ctx context.Context) (broker, error) {
 func kafkaStampsApart() time.Duration { return 2 * kafka.Default().Delta }
 
 func (b *kafkaBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
+	t, err := b.topic(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *kafkaBroker) topic(ctx context.Context, spec topicSpec) (*kafka.Topic, error) {
 	c := kafka.DefaultTopic()
 	c.Name, c.Partitions, c.MaxAge, c.Prompt, c.Fixed = b.name+"-"+spec.name, spec.partitions, spec.maxAge, spec.prompt, spec.fixed
 	if !spec.refuses { // Kafka would drop the oldest
 		c.MaxBytes = spec.maxBytes
 	}
 	c.Now, c.Logger = b.n.now, b.n.log
-	t, err := b.OpenTopic(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return b.OpenTopic(ctx, c)
 }
 
 func (b *kafkaBroker) openStore(ctx context.Context, name string) (topic.Store, error) {
@@ -77,7 +82,7 @@ func (b *kafkaBroker) skew(ctx context.Context) (time.Duration, bool) {
 // join joins a consumer group over the partitions of a topic that is there for nothing else: a group whose topic is that of
 // the sentences would be told apart from a reader of posts by its name only.
 func (b *kafkaBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
-	over, err := b.openTopic(ctx, topicSpec{name: group, partitions: parts, maxAge: time.Hour})
+	over, err := b.topic(ctx, topicSpec{name: group, partitions: parts, maxAge: time.Hour})
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +91,8 @@ func (b *kafkaBroker) join(ctx context.Context, group string, parts int) (topic.
 	cfg.Member, cfg.Session, cfg.Logger = b.n.cfg.worker(), b.n.cfg.Cluster.Session, b.n.log
 	cfg.Heartbeat = min(cfg.Heartbeat, cfg.Session/3)
 	m, err := kafka.JoinGroup(ctx, cfg)
-	if err != nil {
-		return nil, err
+	if err != nil { // it is tried again for as long as that takes
+		return nil, errors.Join(err, over.Close())
 	}
 	return m, nil
 }

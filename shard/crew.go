@@ -306,11 +306,37 @@ func (c *Crew) take(ctx context.Context) error {
 	if len(ready) == 0 || len(c.Workers()) >= c.cfg.Workers+maxLate {
 		return nil
 	}
-	if err := c.failed(ready, c.open(ctx, ready)); err != nil {
+	if err := c.failed(ready, c.openTelling(ctx, ready)); err != nil {
 		return err
 	}
 	c.tellNow()
 	return nil
+}
+
+// openTelling opens partitions and goes on telling the others what is owned here: large windows take longer to restore than
+// these wait for a word of ours. Who does not Run the crew has it all in one goroutine.
+func (c *Crew) openTelling(ctx context.Context, all []*holding) error {
+	if !c.runs() {
+		return c.open(ctx, all)
+	}
+	opened := make(chan error, 1)
+	go func() { opened <- c.open(ctx, all) }()
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-opened:
+			return err
+		case <-tick.C:
+			_ = c.tell(ctx) // logged, and tried again
+		}
+	}
+}
+
+func (c *Crew) runs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.run != nil
 }
 
 func (c *Crew) failed(all []*holding, err error) error {

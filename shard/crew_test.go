@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 // crew is a process of this name.
@@ -16,6 +17,60 @@ func (r *route) crew(name string) *Crew {
 	}
 	r.tb.Cleanup(func() { c.Close() })
 	return c
+}
+
+// ownerTime is when somebody last said that he owns a partition.
+func (r *route) ownerTime(q int) time.Time {
+	o := must(ReadOwner(context.Background(), r.store, q))
+	if o == nil {
+		return time.Time{}
+	}
+	return o.Time
+}
+
+// TestTellsWhileItOpens: the others hear of what a process owns also while it restores another window, which may take long.
+func TestTellsWhileItOpens(t *testing.T) {
+	r, opens, open := newRoute(t, 2), make(chan int, 2), make(chan struct{})
+	cfg := DefaultCrew()
+	cfg.Worker, cfg.Name, cfg.Grace, cfg.OwnerEvery = r.config(), "a", 0, time.Millisecond
+	cfg.Worker.Now = time.Now
+	cfg.Rows = func(q int) (Rows, error) {
+		if q == 1 {
+			opens <- q
+			<-open
+		}
+		return r.config().Rows(q)
+	}
+	c := must(OpenCrew(t.Context(), cfg))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	c.Assign([]int{0})
+	mustSee(t, func() bool { return !r.ownerTime(0).IsZero() })
+	c.Assign([]int{0, 1})
+	<-opens
+	before := r.ownerTime(0)
+	mustSee(t, func() bool { return r.ownerTime(0).After(before) })
+	close(open)
+	mustSee(t, func() bool { return !r.ownerTime(1).IsZero() })
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// mustSee looks until something holds.
+func mustSee(t *testing.T, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(time.Millisecond); !holds(); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("not seen")
+		}
+	}
 }
 
 func (r *route) mustServe(c *Crew, partitions ...int) {

@@ -315,3 +315,21 @@ func TestLossLasts(t *testing.T) {
 		t.Errorf("got %v, want ErrBeyondEnd", err)
 	}
 }
+
+// TestTopicIsClosed: it takes nothing, and is not missed; the cluster's others go on.
+func TestTopicIsClosed(t *testing.T) {
+	f := fake(t, 1)
+	c := MustOpen(t, f.ListenAddrs())
+	other := MustOpenTopic(t, c, onePartition)
+	for range 3 {
+		x := MustOpenTopic(t, c, onePartition)
+		conformance.MustAppend(t, x, topic.Record{Data: []byte("a")})
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Append(t.Context(), []topic.Record{{Data: []byte("b")}}); !errors.Is(err, topic.ErrClosed) {
+			t.Fatalf("append: %v, want ErrClosed", err)
+		}
+	}
+	conformance.MustAppend(t, other, topic.Record{Data: []byte("a")})
+}

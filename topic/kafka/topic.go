@@ -129,6 +129,12 @@ func newTopic(l *link, cfg TopicConfig) *Topic {
 	return &Topic{cfg: cfg, link: l, inFlight: semaphore.NewWeighted(maxInFlight)}
 }
 
+// Close ends the topic's connections, and its readers. Cluster.Close closes those that are left.
+func (t *Topic) Close() error {
+	t.link.cluster.drop(t.link)
+	return nil
+}
+
 // Name is the topic's on the cluster.
 func (t *Topic) Name() string { return t.cfg.Name }
 
