@@ -56,9 +56,17 @@ func (f *SnapshotFolder) Write(name string, write func(io.Writer) error) error {
 	return atomicfile.Write(filepath.Join(f.path, name), 0o600, write)
 }
 
-// Open implements SnapshotFiles.
+// Open implements SnapshotFiles. What is no file is not opened: a pipe would be waited for.
 func (f *SnapshotFolder) Open(name string) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(f.path, filepath.Base(name)))
+	path := filepath.Join(f.path, filepath.Base(name))
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: it is no regular file", path)
+	}
+	return os.Open(path)
 }
 
 // Link implements SnapshotFiles.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -427,6 +428,22 @@ func TestSnapshotFits(t *testing.T) {
 		err := h.fits(s, x, 3)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// TestOpensFilesOnly: what has taken the place of a piece neither holds a start up nor is read.
+func TestOpensFilesOnly(t *testing.T) {
+	path := t.TempDir()
+	folder := mustFolder(t, path)
+	if err := errors.Join(os.Mkdir(filepath.Join(path, "directory"), 0o700), os.Symlink("/dev/zero", filepath.Join(path, "link")),
+		syscall.Mkfifo(filepath.Join(path, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"directory", "link", "pipe", "nothing"} {
+		if f, err := folder.Open(name); err == nil {
+			f.Close()
+			t.Errorf("%s is opened", name)
 		}
 	}
 }

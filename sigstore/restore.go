@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/zeebo/xxh3"
+
 	"refrain/feed"
 	"refrain/internal/chunks"
 )
@@ -16,8 +18,12 @@ import (
 // ErrOther says that a snapshot is of a window with other settings.
 var ErrOther = errors.New("of a window with another span or lateness, with or without texts, or with another key of authors")
 
+// ErrBudget says that a snapshot is of a window that holds more than this one may.
+var ErrBudget = errors.New("it holds more than the budget of the window")
+
 // Restore makes the window of a snapshot. head is what Capture.Write wrote, open opens a piece by its name. gone says which
-// posts are deleted: it is asked where the removal of some was not complete. The engine, the model and the budget may be others.
+// posts are deleted: it is asked where the removal of some was not complete. The engine, the model and the budget may be others; what is too much for the
+// budget is ErrBudget, before much more of it is read.
 //
 // What was damaged is an error that wraps chunks.ErrDamaged, or the checksum is one by chance: then whatever is there makes
 // no read go beyond what there is, but a record that is nonsense may panic when it is looked at.
@@ -28,6 +34,7 @@ func Restore(cfg Config, head io.Reader, open func(name string) (io.ReadCloser, 
 func restore(cfg Config, g granularity, head io.Reader, open func(name string) (io.ReadCloser, error), gone Gone) (*Window, error) {
 	w := makeWindow(cfg, g)
 	in := newInput(head)
+	in.full = w.overBudget
 	if err := in.bound(w.bound); err != nil {
 		return nil, err
 	}
@@ -35,7 +42,10 @@ func restore(cfg Config, g granularity, head io.Reader, open func(name string) (
 	in.purge(&w.groups.purge, gone)
 	in.tokens(w.groups.tokens)
 	in.lists(&w.groups.lists, w.groups.cfg, w.blocks.texts)
-	if err := errors.Join(in.blocks(w.blocks, open), in.end()); err != nil {
+	if err := in.blocks(w.blocks, open); err != nil {
+		return nil, err
+	}
+	if err := in.end(); err != nil {
 		return nil, err
 	}
 	if err := w.reindex(); err != nil {
@@ -74,9 +84,15 @@ func (w *Window) reindex() error {
 		for n := range uint32(b.rows) {
 			w.searcher.addAgain(Group{b, n})
 		}
+		if w.isFarOverBudget() {
+			return ErrBudget
+		}
 	}
 	return nil
 }
+
+// isFarOverBudget leaves room for indexes that are made at once, which may take a little more than those that grew.
+func (w *Window) isFarOverBudget() bool { return w.budget > 0 && w.Bytes() > w.limit()+w.limit()/8 }
 
 // count counts a group that is restored, and its tokens, if they and its records are where it says.
 func (gs *Groups) count(g Group) error {
@@ -168,6 +184,7 @@ type input struct {
 		io.ByteReader
 	}
 	err     error
+	full    func() bool // the window holds more than its budget
 	scratch [rowSize]byte
 }
 
@@ -179,6 +196,12 @@ func (in *input) fail(err error) {
 	}
 	if in.err == nil {
 		in.err = err
+	}
+}
+
+func (in *input) checkBudget() {
+	if in.err == nil && in.full() {
+		in.err = ErrBudget
 	}
 }
 
@@ -324,6 +347,7 @@ func (in *input) lists(l *occurrenceLists, cfg *groupsConfig, texts bool) {
 		default:
 			in.fail(damaged("a list"))
 		}
+		in.checkBudget()
 		if in.err != nil {
 			return
 		}
@@ -362,7 +386,7 @@ func (in *input) blocks(bs *blocks, open func(name string) (io.ReadCloser, error
 		if in.err == nil && name == "" {
 			in.block(b)
 		} else if in.err == nil {
-			if err := readPiece(b, name, open); err != nil {
+			if err := readPiece(b, &Piece{Name: name, sum: in.uint64()}, open); err != nil {
 				return fmt.Errorf("piece %s: %w", name, err)
 			}
 			in.changes(b)
@@ -371,6 +395,7 @@ func (in *input) blocks(bs *blocks, open func(name string) (io.ReadCloser, error
 			return err
 		}
 		bs.all, bs.bases = append(bs.all, b), append(bs.bases, b.base)
+		in.checkBudget()
 	}
 	if in.err == nil && (len(bs.all) == 0 || bs.current().full) {
 		return damaged("no block is open")
@@ -389,20 +414,27 @@ func (in *input) follows(bs *blocks, b *block) error {
 	return nil
 }
 
-func readPiece(b *block, name string, open func(name string) (io.ReadCloser, error)) error {
-	f, err := open(name)
+func readPiece(b *block, p *Piece, open func(name string) (io.ReadCloser, error)) error {
+	f, err := open(p.Name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r, err := chunks.NewReader(f, pieceMagic, SnapshotFormat)
+	sum := xxh3.New()
+	r, err := chunks.NewReader(io.TeeReader(f, sum), pieceMagic, SnapshotFormat)
 	if err != nil {
 		return err
 	}
 	in := newInput(r)
 	in.block(b)
-	b.piece = &Piece{Name: name}
-	return in.end()
+	b.piece = p
+	if err := in.end(); err != nil {
+		return err
+	}
+	if sum.Sum64() != p.sum {
+		return damaged("it is not the piece that the head names")
+	}
+	return nil
 }
 
 // end wants nothing to come any more.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/zeebo/xxh3"
+
 	"refrain/feed"
 	"refrain/internal/chunks"
 )
@@ -29,12 +31,14 @@ import (
 //	         | 1:1 sequence:4 first count:u cleaned:u thinAt:u more:1 #authors:u hash:8*
 //	           #records:u position:u* length:u bytes   its records are as in memory: see record.go
 //	first    = source post author time:v
-//	blocks   = #:u (times name (block if name is "", else changes))*                        the oldest first
+//	blocks   = #:u (times name (block if name is "", else sum:8 changes))*                  the oldest first; sum is of the piece
 //	times    = opened:v closed:v full:1
 //	changes  = #:u (row:u records:4 dead:1)*           rows that are not as in the piece
 //	block    = base:4 arena:8 epoch:v #rows:u row:20* #dead:u row:u* #pages:u (length:u bytes)*
 //	row      = key:8 records:4 tokens:4 sequence:4     as in memory: see block.go
 //	piece    = block
+//
+// A sum is the xxh3-64 of all bytes of a piece's file: a file of another window under that name, whole as it is, is known by it.
 //
 // Row numbers of changes and of dead rows are the distances from the one before, minus one. The first block of a window without
 // texts that holds one sentence of four tokens, posted as number 7 by ann of source s (TestExample):
@@ -63,6 +67,7 @@ type Capture struct {
 type Piece struct {
 	Name  string
 	Write func(io.Writer) error
+	sum   uint64 // of what was written
 }
 
 // captured is a block at one moment.
@@ -82,7 +87,9 @@ func (w *Window) Capture() *Capture {
 			return nil
 		}
 	}
-	head := w.groups.lists.append(w.groups.tokens.append(p.append(w.appendState(slices.Clone(w.bound)))))
+	head := &image{copied: w.groups.tokens.append(p.append(w.appendState(slices.Clone(w.bound))))}
+	w.groups.lists.capture(head)
+	head.copied = binary.AppendUvarint(head.copied, uint64(len(w.blocks.all)))
 	c := &Capture{}
 	var all []captured
 	for _, b := range w.blocks.all {
@@ -96,8 +103,8 @@ func (w *Window) Capture() *Capture {
 	return c
 }
 
-func writeHead(to io.Writer, head []byte, all []captured) error {
-	if _, err := to.Write(binary.AppendUvarint(head, uint64(len(all)))); err != nil {
+func writeHead(to io.Writer, head *image, all []captured) error {
+	if err := head.write(to); err != nil {
 		return err
 	}
 	for i := range all {
@@ -108,12 +115,40 @@ func writeHead(to io.Writer, head []byte, all []captured) error {
 	return nil
 }
 
-func (c *captured) write(to io.Writer) error {
-	name := ""
-	if c.piece != nil {
-		name = c.piece.Name
+// image is some bytes at one moment: copies of what changes, and between them what never does, as it lies in the window. Most
+// of a window is of the latter kind: a copy of it would take memory that no budget knows of.
+type image struct {
+	copied []byte
+	shared []sharedBytes
+}
+
+type sharedBytes struct {
+	behind int // so many of those copied
+	bytes  []byte
+}
+
+func (im *image) share(b []byte) { im.shared = append(im.shared, sharedBytes{len(im.copied), b}) }
+
+func (im *image) write(to io.Writer) error {
+	from := 0
+	for _, s := range im.shared {
+		for _, b := range [][]byte{im.copied[from:s.behind], s.bytes} {
+			if _, err := to.Write(b); err != nil {
+				return err
+			}
+		}
+		from = s.behind
 	}
-	if _, err := to.Write(appendString(c.times, name)); err != nil {
+	_, err := to.Write(im.copied[from:])
+	return err
+}
+
+func (c *captured) write(to io.Writer) error {
+	head := appendString(c.times, "")
+	if c.piece != nil {
+		head = binary.LittleEndian.AppendUint64(appendString(c.times, c.piece.Name), c.piece.sum)
+	}
+	if _, err := to.Write(head); err != nil {
 		return err
 	}
 	return writeBlock(to, c.body, c.pages)
@@ -144,11 +179,22 @@ func (b *block) capture() captured {
 	}
 	if b.piece == nil || b.piece.Name == "" {
 		body, pages := b.append(nil), b.arena.written()
-		b.piece = &Piece{Write: func(to io.Writer) error { return writePiece(to, body, pages) }}
+		b.piece = newPiece(body, pages)
 		b.changed.ClearAll()
 	}
 	c.piece, c.body = b.piece, b.appendChanges(nil)
 	return c
+}
+
+func newPiece(body []byte, pages [][]byte) *Piece {
+	p := &Piece{}
+	p.Write = func(to io.Writer) error {
+		sum := xxh3.New()
+		err := writePiece(io.MultiWriter(to, sum), body, pages)
+		p.sum = sum.Sum64()
+		return err
+	}
+	return p
 }
 
 func writePiece(to io.Writer, body []byte, pages [][]byte) error {
@@ -161,6 +207,8 @@ func writePiece(to io.Writer, body []byte, pages [][]byte) error {
 
 // append writes what is in front of the pages.
 func (b *block) append(dst []byte) []byte {
+	const fixed = 64 // more than what is neither rows nor numbers of rows
+	dst = slices.Grow(dst, fixed+b.rows*rowSize+int(b.dead.Count()))
 	dst = binary.LittleEndian.AppendUint32(dst, b.base)
 	dst = binary.LittleEndian.AppendUint64(dst, b.arena.base)
 	dst = binary.AppendVarint(dst, int64(b.epoch))
@@ -233,6 +281,7 @@ func (p *purge) append(dst []byte) []byte {
 }
 
 func (d *dictionary) append(dst []byte) []byte {
+	dst = slices.Grow(dst, 2*binary.MaxVarintLen64+8*len(d.tokens))
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(d.peak)), uint64(len(d.tokens)))
 	for n := range d.tokens {
 		dst = binary.LittleEndian.AppendUint64(dst, d.tokens[n].id)
@@ -240,16 +289,18 @@ func (d *dictionary) append(dst []byte) []byte {
 	return dst
 }
 
-func (l *occurrenceLists) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(l.all)))
+// capture shares the records of the lists, which stay as they are where they lie.
+func (l *occurrenceLists) capture(to *image) {
+	to.copied = binary.AppendUvarint(to.copied, uint64(len(l.all)))
 	for _, m := range l.all {
-		if dst = append(dst, flag(m != nil)); m != nil {
-			dst = m.append(dst)
+		if to.copied = append(to.copied, flag(m != nil)); m != nil {
+			to.copied = m.append(to.copied)
+			to.share(m.buf)
 		}
 	}
-	return dst
 }
 
+// append writes what is in front of the records.
 func (m *occurrenceList) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, m.frame.sequence)
 	dst = appendFirst(dst, &m.first)
@@ -264,7 +315,7 @@ func (m *occurrenceList) append(dst []byte) []byte {
 	for _, pos := range m.records {
 		dst = binary.AppendUvarint(dst, pos)
 	}
-	return append(binary.AppendUvarint(dst, uint64(len(m.buf))), m.buf...)
+	return binary.AppendUvarint(dst, uint64(len(m.buf)))
 }
 
 func appendFirst(dst []byte, f *feed.First) []byte {
