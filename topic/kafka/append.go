@@ -269,7 +269,9 @@ func (l *link) produce(ctx context.Context, r *produce.Request, size int64, room
 	for i := range res.Topics[0].Partitions {
 		p := &res.Topics[0].Partitions[i]
 		if p.ErrorCode != 0 {
-			err = errors.Join(err, fmt.Errorf("partition %d: %w", p.Partition, withMessage(kafka.Error(p.ErrorCode), p.ErrorMessage)))
+			if err == nil || refused(err) { // see attempt
+				err = fmt.Errorf("partition %d: %w", p.Partition, withMessage(kafka.Error(p.ErrorCode), p.ErrorMessage))
+			}
 			continue
 		}
 		if len(w[int(p.Partition)]) == 0 {

@@ -91,6 +91,20 @@ func TestCompression(t *testing.T) {
 
 func onePartition(c *kafka.TopicConfig) { c.Partitions = 1 }
 
+// TestPartlyRefusedAppend: where one partition has certainly not been written, and of another nobody knows, the append is the
+// caller's to repeat.
+func TestPartlyRefusedAppend(t *testing.T) {
+	f := fake(t, 1)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()))
+	for p, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.RequestTimedOut} {
+		f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.Name(), Partitions: []int32{int32(p)}, Err: err})
+	}
+	err := x.Append(t.Context(), []topic.Record{{Partition: 0, Data: []byte("a")}, {Partition: 1, Data: []byte("b")}})
+	if err == nil {
+		t.Error("it was sent again with the stamps of before")
+	}
+}
+
 // TestRefusedAppend: what brokers have not written is sent again, and is there once.
 func TestRefusedAppend(t *testing.T) {
 	for _, refusal := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.NotLeaderForPartition} {
