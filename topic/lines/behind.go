@@ -38,8 +38,8 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// NewBehind writes to a writer, which must take any number of lines at once, and closes it at the end, perhaps twice. Close
-// must be called.
+// NewBehind writes to a writer, which must take any number of lines at once, and closes it at the end, perhaps
+// while it is being written to. Close must be called.
 func NewBehind(name string, to io.WriteCloser, logger *slog.Logger) *Behind {
 	b := &Behind{to: to, name: name, logger: logger, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	b.room = sync.NewCond(&b.mu)
@@ -116,12 +116,13 @@ func (b *Behind) Close() error {
 	b.room.Broadcast()
 	b.signal()
 	b.mu.Unlock()
+	closeTo := sync.OnceValue(b.to.Close)
 	late := time.AfterFunc(closeTimeout, func() {
 		b.giveUp()
-		_ = b.to.Close() // it ends a Write that waits; its error comes again below
+		_ = closeTo() // it ends a Write that waits; its error comes again below
 	})
 	<-b.done
 	late.Stop()
 	b.giveUp()
-	return errors.Join(b.lost, b.to.Close())
+	return errors.Join(b.lost, closeTo())
 }
