@@ -110,12 +110,20 @@ func openBucket(ctx context.Context, cfg LeaseConfig) (js.KeyValue, error) {
 	if !errors.Is(err, js.ErrBucketNotFound) {
 		return kv, err
 	}
-	kv, err = cfg.JetStream.CreateKeyValue(ctx, js.KeyValueConfig{Bucket: cfg.Bucket, History: 1, Storage: js.FileStorage,
-		Replicas: cfg.Replicas})
+	kv, err = createBucket(ctx, cfg)
+	if hasCode(err, codeNoCluster) { // so topics are kept once, too; who has found them made does not know
+		cfg.Replicas = 1
+		kv, err = createBucket(ctx, cfg)
+	}
 	if errors.Is(err, js.ErrBucketExists) {
 		return cfg.JetStream.KeyValue(ctx, cfg.Bucket)
 	}
 	return kv, err
+}
+
+func createBucket(ctx context.Context, cfg LeaseConfig) (js.KeyValue, error) {
+	return cfg.JetStream.CreateKeyValue(ctx, js.KeyValueConfig{Bucket: cfg.Bucket, History: 1, Storage: js.FileStorage,
+		Replicas: cfg.Replicas})
 }
 
 // Next implements topic.Membership.

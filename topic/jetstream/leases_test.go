@@ -54,6 +54,15 @@ func mustClient(t *testing.T, url string) js.JetStream {
 	return client
 }
 
+// TestLeasesOnOneServer: a process whose topics others have made asks for as many replicas as a cluster has.
+func TestLeasesOnOneServer(t *testing.T) {
+	cfg := leaseConfig(t, mustClient(t, devservers.NATS(t)))
+	cfg.Replicas = 3
+	if parts, err := mustJoinLeases(t, cfg).Next(t.Context()); err != nil || len(parts) != cfg.Parts {
+		t.Errorf("%v, %v: want all parts", parts, err)
+	}
+}
+
 func runLeases(t *testing.T, client func(t *testing.T) js.JetStream) {
 	conformance.RunMembership(t, func(t *testing.T) conformance.Group {
 		cfg := leaseConfig(t, client(t))
