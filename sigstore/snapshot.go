@@ -51,7 +51,7 @@ import (
 
 // SnapshotFormat is that of pieces and heads. It changes with them, and with what they show of a window: records, rows and
 // granularity.
-const SnapshotFormat = 1
+const SnapshotFormat = 2
 
 const pieceMagic = "RSNB"
 

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"refrain/internal/problem"
 )
@@ -27,7 +30,17 @@ type Handler struct {
 	Look     Local
 	BadInput error
 	Deleted  Deleted
+
+	once sync.Once
+	room *semaphore.Weighted // of the bytes of questions that are read and answered
 }
+
+const (
+	// maxQuestions bounds the bytes of all questions at a time: who asks stops waiting, and says that the partitions here are missing.
+	maxQuestions = 32 << 20
+	// readTimeout is how long a question may take to arrive: longer than anybody waits for its answer.
+	readTimeout = 5 * time.Second
+)
 
 // Answers reports whether a path is one of those.
 func Answers(path string) bool { return path == MatchPath || path == DeletionPath }
@@ -42,8 +55,33 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == DeletionPath:
 		h.answerDeleted(w, r)
 	default:
-		h.answer(w, r)
+		h.answerInRoom(w, r)
 	}
+}
+
+// answerInRoom answers once there is room for the question.
+func (h *Handler) answerInRoom(w http.ResponseWriter, r *http.Request) {
+	h.once.Do(func() { h.room = semaphore.NewWeighted(max(maxQuestions, h.maxQuestion())) })
+	size := h.maxQuestion()
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
+	defer cancel()
+	if err := h.room.Acquire(ctx, size); err != nil {
+		problem.Write(w, r, problem.Problem{Type: problem.Matches, Status: http.StatusServiceUnavailable,
+			Detail: "as many questions are being answered as there is room for", RetryAfter: time.Second})
+		return
+	}
+	defer h.room.Release(size)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout)) // a recorder of tests has none
+	h.answer(w, r)
+}
+
+// maxQuestion bounds the bytes of one question.
+func (h *Handler) maxQuestion() int64 {
+	const escaped = 6 // bytes that one may take in JSON
+	return escaped*h.MaxText + maxRest
 }
 
 func (h *Handler) knows(r *http.Request) bool {
@@ -92,9 +130,8 @@ func write(w http.ResponseWriter, r *http.Request, found *Answer) {
 }
 
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
-	const escaped = 6 // bytes that one may take in JSON
 	var q query
-	if !read(w, r, escaped*h.MaxText+maxRest, &q, &q.Version) {
+	if !read(w, r, h.maxQuestion(), &q, &q.Version) {
 		return
 	}
 	found, err := h.Look(r.Context(), Query{q.Text, q.Lang, q.Threshold, q.Limit})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -224,4 +225,46 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestRoomForQuestions: questions that there is no room for are neither read nor looked up, and are once there is.
+func TestRoomForQuestions(t *testing.T) {
+	looking, goOn := make(chan struct{}, 2), make(chan struct{})
+	h := &Handler{MaxText: maxQuestions, Look: func(context.Context, Query) (*Answer, error) { // one takes all the room
+		looking <- struct{}{}
+		<-goOn
+		return &Answer{}, nil
+	}}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	ask := func(ctx context.Context) (int, error) {
+		body := struct{ io.Reader }{strings.NewReader(`{"version":1,"text":"a"}`)} // of a length that nobody says
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+MatchPath, body)
+		if err != nil {
+			return 0, err
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	first := make(chan int, 1)
+	go func() {
+		status, _ := ask(context.Background())
+		first <- status
+	}()
+	<-looking
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if status, err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) || len(looking) > 0 {
+		t.Errorf("the second: %d, %v, looked up %d times", status, err, len(looking))
+	}
+	close(goOn)
+	if status := <-first; status != http.StatusOK {
+		t.Errorf("the first: %d", status)
+	}
+	if status, err := ask(t.Context()); err != nil || status != http.StatusOK {
+		t.Errorf("the third: %d, %v", status, err)
+	}
 }
