@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"refrain/feed"
+	"refrain/topic"
 )
 
 // crew is a process of this name.
@@ -93,6 +96,32 @@ func TestAskedWhilePartitionsGo(t *testing.T) {
 	r.mustServe(c)
 	if _, serves := w.First(); serves || len(w.Owned()) != 0 {
 		t.Error("it serves something still")
+	}
+}
+
+// TestAskedForDeletions: who is asked whether it knows of a deletion reads it at once, however seldom it does so else.
+func TestAskedForDeletions(t *testing.T) {
+	r, ctx := newRoute(t, 1), context.Background()
+	cfg := DefaultCrew()
+	cfg.Worker, cfg.Rows, cfg.Name, cfg.Grace = r.config(), r.config().Rows, "a", 0
+	cfg.Worker.ControlPoll = time.Hour
+	c, err := OpenCrew(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r.mustServe(c, 0)
+	if err := r.tombstones.Append(ctx, []topic.Record{{Data: topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})}}); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if clean := c.WaitDeleted(ended, 1); len(clean) != 0 {
+		t.Errorf("partitions %v know of a deletion that nobody has read", clean)
+	}
+	r.mustServe(c, 0)
+	if clean := c.WaitDeleted(ended, 1); len(clean) != 1 {
+		t.Error("a turn later it is not known")
 	}
 }
 

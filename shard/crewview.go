@@ -115,6 +115,7 @@ func (c *Crew) cleanPartitions(before int64) (clean []int, all bool) {
 	all = c.servesAll()
 	for _, w := range c.workers() {
 		if w.deletedTo.Load() < before {
+			w.controlAsked.Store(true)
 			all = false
 			continue
 		}

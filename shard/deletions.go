@@ -119,7 +119,7 @@ func (w *Worker) skipControl(r *topic.Record, err error) {
 // the event topic.
 func (w *Worker) readDeletions(ctx context.Context) error {
 	now := w.cfg.Now()
-	if w.deleted.control == nil || !w.controlRead.IsZero() && now.Sub(w.controlRead) < w.cfg.ControlPoll {
+	if w.deleted.control == nil || !w.controlIsDue(now) {
 		return nil
 	}
 	err := w.deleted.read(ctx, func(fresh []deletion) error {
@@ -135,6 +135,11 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 		w.deleted.known.expire(now.Add(-w.cfg.Retention))
 	}
 	return nil
+}
+
+func (w *Worker) controlIsDue(now time.Time) bool {
+	asked := w.controlAsked.Swap(false)
+	return asked || w.controlRead.IsZero() || now.Sub(w.controlRead) >= w.cfg.ControlPoll
 }
 
 // knowsDeletions tells others up to which position of the control topic the rows show nothing that was deleted.

@@ -36,6 +36,7 @@ type Worker struct {
 	deleted      *deletions
 	deletedTo    atomic.Int64 // see knowsDeletions
 	controlRead  time.Time    // when the control topic was last read
+	controlAsked atomic.Bool  // somebody waits for what it says: it is read in the next turn
 
 	reader  topic.Reader   // nil: to be opened
 	reading []bool         // the partitions it reads

@@ -162,22 +162,3 @@ func TestWaitsForBroker(t *testing.T) {
 		t.Errorf("it was told to stop: %v", err)
 	}
 }
-
-// TestOtherToken: a worker that knows another token of the cluster is asked in vain, and named.
-func TestOtherToken(t *testing.T) {
-	d := newDeployment(t, "nats: {servers: ["+devservers.NATS(t)+"]}", 2*time.Second, "")
-	const token = "REFRAIN_CLUSTER_TOKEN=the-token-of-the-cluster"
-	match := d.launch("match-1", "REFRAIN_CLUSTER_TOKEN=another-token-altogether")
-	split := d.launch("split-1", token)
-	split.AwaitReady(time.Minute) // somebody serves all partitions
-	match.Await(20*time.Second, "refusal", func() bool {
-		status, answer := do(split, "DELETE", "/v1/posts/1", "")
-		return status == http.StatusAccepted && strings.Contains(answer, `"worker":"match-1"`)
-	})
-	api := d.launch("api-1", token)
-	api.AwaitReady(time.Minute)
-	if got := found(t, api.URL("")); !strings.Contains(got, `"missingPartitions":[0,1,2,3]`) {
-		t.Errorf("answer: %s", got)
-	}
-	api.Await(20*time.Second, "reason", func() bool { return strings.Contains(api.Log.String(), "cluster.token is another one") })
-}

@@ -23,7 +23,7 @@ func TestNotReadyWithoutPartitions(t *testing.T) {
 	}
 }
 
-// firstReadiness is what a process that starts answers first about its readiness.
+// firstReadiness is what a process answers first about its readiness once it has started.
 func (p *process) firstReadiness() (answer string) {
 	p.TB.Helper()
 	p.Await(30*time.Second, "answer to /readyz", func() bool {
@@ -34,7 +34,7 @@ func (p *process) firstReadiness() (answer string) {
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
 		answer = string(body)
-		return err == nil
+		return err == nil && !strings.Contains(answer, `"starting"`)
 	})
 	return answer
 }
