@@ -44,6 +44,7 @@ func TestBrokerAway(t *testing.T) {
 
 // TestBrokerStandsStill: the same where its connections stay and nothing is answered.
 func TestBrokerStandsStill(t *testing.T) {
+	skipUnlessFull(t)
 	for _, kind := range []string{"kafka", "nats"} {
 		t.Run(kind, func(t *testing.T) { brokerAway(t, startBroker(t, kind), broker.Pause, broker.Continue) })
 	}

@@ -15,6 +15,7 @@ import (
 // TestReturningWorkerMoves: of four workers one leaves for longer than the grace, and comes back. Each time at most two of
 // the four parts of the partitions change hands, and in the end everybody has what he had.
 func TestReturningWorkerMoves(t *testing.T) {
+	skipUnlessFull(t)
 	b := kafkaNode{devservers.StartKafka(t)}
 	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), "")
 	for _, name := range []string{"match-1", "match-2", "match-3", "match-4"} {

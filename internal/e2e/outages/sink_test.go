@@ -21,6 +21,7 @@ const webhookSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 // Redis of the index are stopped where they are. Posts go on through, another receiver has its events without delay, nobody
 // takes more memory than he may, and then all have everything.
 func TestSinksStandStill(t *testing.T) {
+	skipUnlessFull(t)
 	o, b := theOutage(), startBroker(t, "kafka")
 	redis, sink := devservers.StartRedis(t), newSinkTopic(t)
 	stuck, healthy := newReceiver(t), newReceiver(t)

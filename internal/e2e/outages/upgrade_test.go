@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"refrain/internal/devservers"
-	"refrain/internal/e2e"
 )
 
 var rate = flag.Int("outages.rate", 2000, "posts a second of a full run")
@@ -15,10 +14,8 @@ var rate = flag.Int("outages.rate", 2000, "posts a second of a full run")
 // TestRollingUpgrade: four workers are stopped and started again one after the other, as a new version would be, while posts
 // come in. No event is lost; how late they are is told.
 func TestRollingUpgrade(t *testing.T) {
-	perSecond, apart := 300, time.Second
-	if *e2e.Full {
-		perSecond, apart = *rate, 10*time.Second
-	}
+	skipUnlessFull(t)
+	perSecond, apart := *rate, 10*time.Second
 	d := newDeployment(t, startBroker(t, "kafka"), devservers.StartRedis(t).Addr(), "")
 	front := d.standard(4)
 	memory, arrivals := d.watchMemory(), follow(t, front)
