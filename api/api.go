@@ -122,7 +122,7 @@ type handlers struct {
 func elsewhere(role string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{Type: problem.OtherRole, Status: http.StatusNotFound,
-			Detail: fmt.Sprintf("This process has not the role %s, which answers this: ask one that has.", role)})
+			Detail: fmt.Sprintf("This process does not have the role %s, which answers this: ask one that has it.", role)})
 	})
 }
 

@@ -110,8 +110,8 @@ func (v *validation) roles(c *Config) {
 		v.want(!slices.Contains(c.Roles[:i], r), "roles", fmt.Sprintf("%q is there twice", r))
 	}
 	all := !slices.ContainsFunc(Roles, func(r string) bool { return !c.has(r) })
-	v.want(all || c.onBroker(), "roles", "the roles that are not here are nowhere: give the topics a broker (topics.kafka or "+
-		"topics.nats), or this process all of "+strings.Join(Roles, ", "))
+	v.want(all || c.onBroker(), "roles", "without a broker no other process can have the rest: name one for the topics (topics.kafka or "+
+		"topics.nats), or give this process all of "+strings.Join(Roles, ", "))
 	v.want(c.has(roleLookup) == c.has(roleAPI) || c.Lookup.Store != "embedded", "lookup.store",
 		"embedded is for one process with the roles lookup and api: with one of them alone set redis, or none")
 	v.want(workerName.MatchString(c.Worker), "worker", fmt.Sprintf("%q: want at most 100 letters, digits, -, _ and .", c.Worker))

@@ -97,7 +97,8 @@ func (b *starting) waitsFor(why error) {
 }
 
 func (b *starting) conditions(context.Context) []api.Condition {
-	c := api.Condition{Name: "starting", Means: "The process is starting: it waits for the broker of the topics, or reads what is stored."}
+	c := api.Condition{Name: "starting", Means: "The process is starting: it waits for the broker of the topics, or for another deployment that uses them, " +
+		"or reads what is stored."}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.why != nil {

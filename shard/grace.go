@@ -21,7 +21,7 @@ func (c *Crew) mayBegin(ctx context.Context, h *holding) (bool, error) {
 		return true, nil
 	}
 	left := c.cfg.Grace - c.now().Sub(c.waitsSince(h, owner))
-	c.wait(h, fmt.Sprintf("grace: %.0f s left for worker %s", max(0, left).Seconds(), owner.Worker))
+	c.wait(h, fmt.Sprintf("waits up to %.0f s more for worker %s, which had it (cluster.handover_grace)", max(0, left).Seconds(), owner.Worker))
 	return left <= 0, nil
 }
 

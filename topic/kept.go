@@ -25,7 +25,7 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, "+
-		"or topics of another name, or go back to %s",
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: go back to %s, or start with other topics: "+
+		"an empty data directory, or on a broker another topics.name",
 		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }

@@ -62,7 +62,7 @@ func (d *deployment) wantRoles(t *testing.T, roles []string, worker string) {
 	for _, q := range asked {
 		status, answer := request(t, q.method, address+q.path)
 		mine := q.role == "" || strings.Contains(strings.Join(roles, ","), q.role)
-		says := "This process has not the role " + q.role
+		says := "This process does not have the role " + q.role
 		if refused := strings.Contains(answer, says); refused == mine || !mine && status != http.StatusNotFound {
 			t.Errorf("%s %s: %d %s", q.method, q.path, status, answer)
 		}
