@@ -158,15 +158,20 @@ func TestATakenPortIsToldToWhoWaits(t *testing.T) {
 
 // TestTextRulesOfAnotherBuild are no setting that one could go back to; others are.
 func TestTextRulesOfAnotherBuild(t *testing.T) {
-	n := &node{cfg: Config{DataDir: "old"}}
-	for setting, want := range map[string]string{
-		textVersion: "data directory old has sentences by text rules of version 1, and this program's are of version " +
-			"2: start with an empty data directory, or with the program that wrote it",
-		"min_tokens": "topic sentences was made with min_tokens 1 and cannot go on with 2",
+	here, shared := &node{cfg: Config{DataDir: "old"}}, &node{}
+	shared.cfg.Topics.Name, shared.cfg.Topics.NATS.Servers = "a", []string{"nats://a"}
+	for _, c := range []struct {
+		n             *node
+		setting, want string
+	}{
+		{here, textVersion, "data directory old: sentences by text rules of version 1, and this program's are of version 2: start with an empty data " +
+			"directory, or with the program that wrote them"},
+		{shared, textVersion, "topics a-*: sentences by text rules of version 1, and this program's are of version 2: start with another topics.name"},
+		{here, "min_tokens", "topic sentences was made with min_tokens 1 and cannot go on with 2"},
 	} {
-		err := n.ofAnotherBuild(&topic.FixedError{Topic: "sentences", Setting: setting, Is: "1", Want: "2"})
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", setting, err, want)
+		err := c.n.ofAnotherBuild(&topic.FixedError{Topic: "sentences", Setting: c.setting, Is: "1", Want: "2"})
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.setting, err, c.want)
 		}
 	}
 }

@@ -31,8 +31,12 @@ func (n *node) ofAnotherBuild(err error) error {
 	if !errors.As(err, &fixed) || fixed.Setting != textVersion {
 		return err
 	}
-	return fmt.Errorf("data directory %s has sentences by text rules of version %s, and this program's are of version %s: "+
-		"start with an empty data directory, or with the program that wrote it", n.cfg.DataDir, fixed.Is, fixed.Want)
+	where, others := "data directory "+n.cfg.DataDir, "an empty data directory"
+	if n.cfg.onBroker() {
+		where, others = "topics "+n.cfg.Topics.Name+"-*", "another topics.name"
+	}
+	return fmt.Errorf("%s: sentences by text rules of version %s, and this program's are of version %s: start with %s, or with the program "+
+		"that wrote them", where, fixed.Is, fixed.Want, others)
 }
 
 // textVersion is the key of text.Version among what is fixed.

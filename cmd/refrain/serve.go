@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"refrain/internal/units"
 	"refrain/server"
 	"refrain/text"
+	"refrain/topic"
 )
 
 func (m *Main) serve() *cobra.Command {
@@ -130,7 +132,11 @@ func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
 		t.Logger.Warn("REFRAIN_DATA is where the tests find their posts: the data directory is --data or REFRAIN_DATA_DIR",
 			"ignored", dir)
 	}
-	return server.Run(ctx, cfg)
+	err = server.Run(ctx, cfg)
+	if fixed := (*topic.FixedError)(nil); errors.As(err, &fixed) {
+		return usage("%w", err) // a setting that its topics were not made with: another start mends nothing
+	}
+	return err
 }
 
 // telemetry is how the service speaks: on stderr.

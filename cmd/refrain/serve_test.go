@@ -40,11 +40,17 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile(unknown, []byte("window:\n  treshold: 0.8\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	made := e2e.NewProgram(t, runMain+"=1", serveArgs)
+	made.Start()
+	if err := made.Kill(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
+		{[]string{"--data", made.Dir, "--http", "127.0.0.1:0", "--min-tokens", "7"}, 2, "cannot go on with 7"},
 		{[]string{"--data", dir, "--http", p.Address}, 1, "address already in use"},
 		{[]string{"--data", p.Dir, "--http", "127.0.0.1:0"}, 1, "in use by process " + strconv.Itoa(p.Cmd.Process.Pid)},
 		{[]string{"--config", unknown}, 2, "treshold"},
