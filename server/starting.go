@@ -67,6 +67,7 @@ func (b *starting) onlyHealth(h http.Handler) http.Handler {
 		case "/v1/events":
 			b.cut(r.Context())
 		default:
+			w.Header().Set("Refresh", "1") // browsers ask for the page again, others do not care
 			problem.Write(w, r, problem.Problem{Type: problem.NotReady, Status: http.StatusServiceUnavailable,
 				RetryAfter: retryStarting, Detail: "The server is starting: /readyz says what it waits for. Send it again later."})
 		}
