@@ -258,15 +258,15 @@ func TestALostSentenceRecord(t *testing.T) {
 	dir := mustCopy(t, os.DirFS(killed))
 	mustFlip(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", filepath.Base(m.path)),
 		func(int) int { return int(m.begin) + m.size/2 }, 1)
-	got := again(dir)
+	got, found := again(dir), map[feed.Hash]bool{} // an event may come twice
 	for _, e := range got {
 		if !want[e.ID] {
 			t.Errorf("an event of %s, which is lost", e.Later.Post)
 		}
-		delete(want, e.ID)
+		found[e.ID] = true
 	}
-	if len(want) > 0 || len(got) == 0 || len(m.posts) == 0 {
-		t.Errorf("%d events are missing, %d are there; lost are the sentences of %d posts", len(want), len(got), len(m.posts))
+	if missing := len(want) - len(found); missing > 0 || len(got) == 0 || len(m.posts) == 0 {
+		t.Errorf("%d events are missing, %d are there; lost are the sentences of %d posts", missing, len(got), len(m.posts))
 	}
 	t.Logf("%d events are there; lost are the sentences of %v", len(got), m.posts)
 }

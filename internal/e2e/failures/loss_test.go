@@ -46,10 +46,8 @@ func skipUnlessFull(t *testing.T) {
 // TestRestored: the broker comes back with an older copy of its disk, and has more records than it had before by the time
 // that anybody looks. What was lost is sent again, and found again, by the workers, the index and whoever reads the events.
 func TestRestored(t *testing.T) {
+	skipUnlessFull(t)
 	eachOwn(t, func(t *testing.T, o *own) {
-		if o.kind == "kafka" {
-			skipUnlessFull(t)
-		}
 		s := newService(t, o.topics())
 		s.Start()
 		s.post(s.part(0))
