@@ -30,13 +30,13 @@ type node struct {
 	log       *slog.Logger
 	now       func() time.Time
 	broker    broker
+	start     *startBroker // the same, where others keep it; nil: they do not
 	disk      disk
 	copying   bool        // records keep the stamps that they had
 	waiting   func(error) // is told what the start waits for
 
 	sentences, events, control openTopic
 	store                      topic.Store // states of the workers, cursors of the sinks
-	start                      *startStore // the same, where others keep it; nil: they do not
 
 	deadEvents  deadEvents
 	letterDrops []*letterDrops // of topics of dead letters
@@ -90,6 +90,9 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 		}
 		err := n.open(ctx)
 		if err == nil {
+			if n.start != nil {
+				n.start.opened.Store(true)
+			}
 			return n, nil
 		}
 		err = errors.Join(err, n.close())
@@ -119,6 +122,10 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.broker, err = n.openBroker(ctx); err != nil {
 		return err
 	}
+	if n.cfg.onBroker() {
+		n.start = &startBroker{broker: n.broker, n: n}
+		n.broker = n.start
+	}
 	if err := n.limitTopics(ctx); err != nil {
 		return err
 	}
@@ -130,10 +137,6 @@ func (n *node) open(ctx context.Context) (err error) {
 	}
 	if n.store, err = n.broker.openStore(ctx, "state"); err != nil {
 		return err
-	}
-	if n.cfg.onBroker() {
-		n.start = &startStore{Store: n.store, n: n}
-		n.store = n.start
 	}
 	if n.cfg.onBroker() {
 		if err := n.refuseStrangers(ctx); err != nil {
