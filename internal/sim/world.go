@@ -159,7 +159,7 @@ func (w *world) turn() {
 
 // interleave lets something else happen in the middle of a call.
 func (w *world) interleave() {
-	if w.draining || w.depth >= 2 || w.Float64() >= w.plan.Interleave {
+	if w.draining || w.depth >= 2 || w.Float64() >= w.plan.Interleave || w.isLong() {
 		return
 	}
 	w.depth++
@@ -168,6 +168,13 @@ func (w *world) interleave() {
 	for range 1 + w.IntN(3) {
 		w.turn()
 	}
+}
+
+// isLong tells that there is enough to do: what happens in the middle of calls makes calls of its own, now and then without an
+// end.
+func (w *world) isLong() bool {
+	_, ends, err := w.sentenceTopic.Bounds(context.Background())
+	return err != nil || slices.Max(ends) > 5000
 }
 
 // assign deals the partitions out to new workers.
@@ -332,7 +339,7 @@ func (w *world) finish() error {
 			w.tell(s)
 		}
 	}
-	for range 10_000 {
+	for range 10_000 + 10*len(records(w.sentenceTopic)) { // a turn looks a few up
 		if w.failure != nil || w.through(ends) {
 			return w.failure
 		}
