@@ -185,7 +185,7 @@ func (c *Crew) Step(ctx context.Context) error {
 func (c *Crew) tend(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	c.update()
-	return errors.Join(c.giveUp(work), c.take(work), c.gather(work), c.tell(work))
+	return errors.Join(c.giveUp(work), c.openReady(work), c.gather(work), c.tell(work))
 }
 
 // update notes what is assigned.

@@ -36,7 +36,7 @@ func (c *Crew) lateWorkers() []*Worker {
 func (c *Crew) gatherOne(ctx context.Context, late *Worker) error {
 	number, to := c.smallest()
 	if to != nil {
-		return to.adopt(ctx, late, c.moving)
+		return to.adopt(ctx, late, c.updateHoldings)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,8 +46,8 @@ func (c *Crew) gatherOne(ctx context.Context, late *Worker) error {
 	return nil
 }
 
-// moving runs move while nobody asks who has which partitions.
-func (c *Crew) moving(move func()) {
+// updateHoldings runs move while nobody asks who has which partitions.
+func (c *Crew) updateHoldings(move func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	move()

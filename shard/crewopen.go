@@ -11,8 +11,8 @@ import (
 // maxLate bounds the workers that catch up at the same time: each reads everything, and has a queue.
 const maxLate = 2
 
-// take opens those that need wait no longer, all in one worker, or in the common ones where these are to begin.
-func (c *Crew) take(ctx context.Context) error {
+// openReady opens those that need wait no longer, all in one worker, or in the common ones where these are to begin.
+func (c *Crew) openReady(ctx context.Context) error {
 	waiting := c.holdings(func(h *holding) bool { return h.assigned && h.partition == nil })
 	if len(waiting) == 0 {
 		return nil
@@ -30,16 +30,16 @@ func (c *Crew) take(ctx context.Context) error {
 	if len(ready) == 0 || len(c.Workers()) >= c.cfg.Workers+maxLate {
 		return nil
 	}
-	if err := c.failed(ready, c.openTelling(ctx, ready)); err != nil {
+	if err := c.failed(ready, c.openWhileTelling(ctx, ready)); err != nil {
 		return err
 	}
 	c.tellNow()
 	return nil
 }
 
-// openTelling opens partitions and goes on telling the others what is owned here: large windows take longer to restore than
+// openWhileTelling opens partitions and goes on telling the others what is owned here: large windows take longer to restore than
 // these wait for a word of ours. Who does not Run the crew has it all in one goroutine.
-func (c *Crew) openTelling(ctx context.Context, all []*holding) error {
+func (c *Crew) openWhileTelling(ctx context.Context, all []*holding) error {
 	if !c.runs() {
 		return c.open(ctx, all)
 	}

@@ -100,11 +100,11 @@ func TestSnapshotsAreNoRisk(t *testing.T) {
 		log      string
 	}{
 		"none":         {func(string, []string) error { return nil }, 0, ""},
-		"last flipped": {func(path string, names []string) error { return flip(filepath.Join(path, heads(names)[1])) }, 40, "checksum mismatch"},
+		"last flipped": {func(path string, names []string) error { return flipBit(filepath.Join(path, heads(names)[1])) }, 40, "checksum mismatch"},
 		"last short":   {func(path string, names []string) error { return os.Truncate(filepath.Join(path, heads(names)[1]), 100) }, 40, "cut short"},
 		"last empty":   {func(path string, names []string) error { return os.Truncate(filepath.Join(path, heads(names)[1]), 0) }, 40, "cut short"},
 		"all flipped": {func(path string, names []string) error {
-			return errors.Join(flip(filepath.Join(path, heads(names)[0])), flip(filepath.Join(path, heads(names)[1])))
+			return errors.Join(flipBit(filepath.Join(path, heads(names)[0])), flipBit(filepath.Join(path, heads(names)[1])))
 		}, 100, "checksum mismatch"},
 		"another format": {func(path string, names []string) error {
 			for _, n := range names {
@@ -156,7 +156,7 @@ func put(path string, at int, value byte) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-func flip(path string) error {
+func flipBit(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -425,7 +425,7 @@ func TestSnapshotFits(t *testing.T) {
 		h.sentenceTopic, h.controlTopic = sentences.Lineage().Current(), control.Lineage().Current()
 		s.LookupFrom, s.Watermarks.clock, s.Watermarks.known = []int64{5, 9}, 77, true
 		test.change(h, s)
-		err := h.fits(s, x, 3)
+		err := h.checkFits(s, x, 3)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

@@ -121,7 +121,7 @@ func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error
 		may = func() error { return cmp.Or(w.refusal(), c.checkClock()) }
 	}
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
-	err := untilFound(ctx, func(ctx context.Context) (err error) {
+	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
 		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.why}, ensure)
 		return err
 	})
@@ -139,7 +139,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	}
 	w := newWatched(bucketPrefix+name, c.cfg.Logger)
 	var kv js.KeyValue
-	err := untilFound(ctx, func(ctx context.Context) (err error) {
+	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
 		if err = c.ensureStore(ctx, name, w); err == nil {
 			kv, err = c.js.KeyValue(ctx, name)
 		}
@@ -204,9 +204,9 @@ func untilAvailable(ctx context.Context, try func(context.Context) error) error 
 	return retryFor(ctx, availableWait, isUnavailable, try)
 }
 
-// untilFound tries again, too, while the server that is asked has not heard yet of a stream that was just made: by another
+// retryUntilFound tries again, too, while the server that is asked has not heard yet of a stream that was just made: by another
 // process, perhaps.
-func untilFound(ctx context.Context, try func(context.Context) error) error {
+func retryUntilFound(ctx context.Context, try func(context.Context) error) error {
 	again := func(err error) bool {
 		return isUnavailable(err) || errors.Is(err, js.ErrStreamNotFound) || errors.Is(err, js.ErrBucketNotFound)
 	}

@@ -175,7 +175,7 @@ func (w *watch) look(ctx context.Context) {
 		g.Go(func() error { w.lookAt(ctx, x); return nil })
 	}
 	_ = g.Wait() // none has an error: each notes its own
-	w.warn()
+	w.warnOfSkew()
 }
 
 func (w *watch) lookAt(ctx context.Context, x *watched) {
@@ -187,7 +187,7 @@ func (w *watch) lookAt(ctx context.Context, x *watched) {
 	asked := w.cluster.cfg.Now()
 	stream, err := w.cluster.js.Stream(ctx, x.name)
 	if err == nil {
-		x.time(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
+		x.setSkew(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
 	}
 	if errors.Is(err, context.Canceled) {
 		return
@@ -236,7 +236,7 @@ func (x *watched) setUnsafe(err error) {
 	x.unsafe = err
 }
 
-func (x *watched) time(ahead time.Duration) {
+func (x *watched) setSkew(ahead time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ahead, x.timed = ahead, true
@@ -259,8 +259,8 @@ func (w *watch) skew() (ahead time.Duration, measured bool) {
 // warnSkew is the difference of clocks from which on it is reported.
 const warnSkew = time.Second
 
-// warn says now and then that our clock differs.
-func (w *watch) warn() {
+// warnOfSkew says now and then that our clock differs.
+func (w *watch) warnOfSkew() {
 	if ahead, _ := w.skew(); ahead.Abs() > warnSkew {
 		w.skewWarning.Do(func() {
 			w.cluster.cfg.Logger.Warn("nats: our clock differs from the servers': set it right", "ahead", ahead.String(),

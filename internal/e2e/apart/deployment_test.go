@@ -23,8 +23,8 @@ type deployment struct {
 	yaml string
 }
 
-// onEach runs a test on topics of Kafka and of NATS. session is after when a process counts as gone.
-func onEach(t *testing.T, session time.Duration, more string, test func(d *deployment)) {
+// onEachBroker runs a test on topics of Kafka and of NATS. session is after when a process counts as gone.
+func onEachBroker(t *testing.T, session time.Duration, more string, test func(d *deployment)) {
 	brokers := map[string]func(*testing.T) string{
 		"kafka": func(t *testing.T) string { return "kafka: {brokers: [" + devservers.Kafka(t) + "]}" },
 		"nats":  func(t *testing.T) string { return "nats: {servers: [" + devservers.NATS(t) + "]}" },
@@ -74,14 +74,14 @@ func (d *deployment) startFour() (split, api, one, two *e2e.Process) {
 	d.t.Helper()
 	first := d.start("split-1", "api-1", "match-1")
 	split, api, one = first[0], first[1], first[2]
-	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
+	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(d.t, api.URL("")), "partial") })
 	two = d.start("match-2")[0]
-	d.settled(split, api, one, two)
+	d.awaitSettled(split, api, one, two)
 	return split, api, one, two
 }
 
-// settled waits until two workers have two of the four partitions each, and everybody knows of it.
-func (d *deployment) settled(split, api *e2e.Process, workers ...*e2e.Process) {
+// awaitSettled waits until two workers have two of the four partitions each, and everybody knows of it.
+func (d *deployment) awaitSettled(split, api *e2e.Process, workers ...*e2e.Process) {
 	d.t.Helper()
 	api.Await(time.Minute, "two partitions each", func() bool {
 		for _, p := range workers {
@@ -92,7 +92,7 @@ func (d *deployment) settled(split, api *e2e.Process, workers ...*e2e.Process) {
 		return true
 	})
 	split.Await(time.Minute, "word of all", func() bool { status, _ := do(split, "DELETE", "/v1/posts/none", ""); return status == 204 })
-	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
+	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(d.t, api.URL("")), "partial") })
 }
 
 var assignedLine = regexp.MustCompile(`"partitions assigned","partitions":(\[[0-9,]*\]|null)`)

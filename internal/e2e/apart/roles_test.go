@@ -44,7 +44,7 @@ var asked = []struct{ method, path, role string }{
 func TestRoles(t *testing.T) {
 	d := newDeployment(t, "nats: {servers: ["+devservers.NATS(t)+"]}", 2*time.Second, "")
 	whole := d.start("split+match+publish+lookup+api-1")[0]
-	whole.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(t, whole.URL("")), "partial") })
+	whole.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(t, whole.URL("")), "partial") })
 	for i, roles := range subsets() {
 		if n := len(roles); !*e2e.Full && n > 1 && n < len(server.Roles)-1 {
 			continue

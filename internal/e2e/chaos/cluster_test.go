@@ -34,27 +34,27 @@ func sharedKafka(t *testing.T) broker {
 func sharedNATS(t *testing.T) broker {
 	direct := strings.Split(devservers.NATS(t), ",")
 	proxies := startProxies(t, 1)
-	proxies[0].lead(strings.TrimPrefix(direct[0], "nats://"))
+	proxies[0].setTarget(strings.TrimPrefix(direct[0], "nats://"))
 	return broker{kind: "nats", addrs: natsURLs(proxies), direct: direct, proxies: proxies}
 }
 
 func ownKafka(t *testing.T) broker {
 	proxies := startProxies(t, 3)
 	nodes := devservers.StartKafka3Behind(t, addressesOf(proxies))
-	leadAll(proxies, nodes)
+	setTargets(proxies, nodes)
 	return broker{kind: "kafka", addrs: addressesOf(proxies), direct: nodes.Addrs(), nodes: nodes, proxies: proxies}
 }
 
 func ownNATS(t *testing.T) broker {
 	proxies := startProxies(t, 3)
 	nodes := devservers.StartNATS3Behind(t, addressesOf(proxies))
-	leadAll(proxies, nodes)
+	setTargets(proxies, nodes)
 	return broker{kind: "nats", addrs: natsURLs(proxies), direct: nodes.Addrs(), nodes: nodes, proxies: proxies}
 }
 
-func leadAll(proxies []*proxy, nodes *devservers.Cluster) {
+func setTargets(proxies []*proxy, nodes *devservers.Cluster) {
 	for i, addr := range nodes.Behind() {
-		proxies[i].lead(addr)
+		proxies[i].setTarget(addr)
 	}
 }
 

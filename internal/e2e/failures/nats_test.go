@@ -89,7 +89,7 @@ func TestNATSStreamDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantNotReady("storage", "stream "+name+" is gone: somebody has deleted it")
-		s.wantAgain(i+1, "stream "+name+" has been deleted with all that it held")
+		s.wantRestarts(i+1, "stream "+name+" has been deleted with all that it held")
 		s.AwaitReady(time.Minute)
 		s.post(s.lines[:250*(i%4+1)])
 		s.wantEvents(s.lines[:250*(i%4+1)])

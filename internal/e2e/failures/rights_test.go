@@ -218,7 +218,7 @@ func TestTwoDeployments(t *testing.T) {
 			s := newService(t, topics, "REFRAIN_CLUSTER_TOKEN=0123456789abcdef0123456789abcdef", "REFRAIN_WORKER=first")
 			s.Start()
 			s.post(s.part(0))
-			other := s.like("REFRAIN_CLUSTER_TOKEN=fedcba9876543210fedcba9876543210", "REFRAIN_WORKER=second")
+			other := s.withSettings("REFRAIN_CLUSTER_TOKEN=fedcba9876543210fedcba9876543210", "REFRAIN_WORKER=second")
 			other.Launch()
 			other.Await(2*time.Minute, "word of the other", func() bool {
 				detail, _ := other.condition("starting")

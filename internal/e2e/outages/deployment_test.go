@@ -19,8 +19,8 @@ import (
 // broker is what keeps the topics.
 type broker interface {
 	yaml() string // of topics
-	away()        // all of its nodes at once, with SIGKILL
-	back()
+	Kill()        // all of its nodes at once, with SIGKILL
+	Start()
 	Pause()    // it is there and answers nothing
 	Continue() // as if nothing had been
 }
@@ -28,14 +28,10 @@ type broker interface {
 type kafkaNode struct{ *devservers.Server }
 
 func (k kafkaNode) yaml() string { return "kafka: {brokers: [" + k.Addr() + "]}" }
-func (k kafkaNode) away()        { k.Kill() }
-func (k kafkaNode) back()        { k.Start() }
 
 type natsNode struct{ *devservers.Server }
 
 func (n natsNode) yaml() string { return "nats: {servers: [" + n.Addr() + "]}" }
-func (n natsNode) away()        { n.Kill() }
-func (n natsNode) back()        { n.Start() }
 
 type cluster struct {
 	*devservers.Cluster
@@ -45,8 +41,8 @@ type cluster struct {
 func (c cluster) yaml() string {
 	return fmt.Sprintf("%s: [%s]}", c.key, strings.Join(c.Addrs(), ", "))
 }
-func (c cluster) away() { c.KillAll() }
-func (c cluster) back() { c.StartAll() }
+func (c cluster) Kill()  { c.KillAll() }
+func (c cluster) Start() { c.StartAll() }
 func (c cluster) Pause() {
 	for n := range 3 {
 		c.Cluster.Pause(n + 1)
@@ -167,8 +163,8 @@ func (p *process) end(s syscall.Signal) {
 	_ = p.Kill(s) // how it ends is its own affair
 }
 
-// with are the processes that have a role.
-func (d *deployment) with(role string) (some []*process) {
+// withRole are the processes that have a role.
+func (d *deployment) withRole(role string) (some []*process) {
 	for _, p := range d.procs {
 		if strings.Contains(p.roles, role) {
 			some = append(some, p)
