@@ -290,8 +290,8 @@ type observer struct {
 }
 
 // addObserver adds a worker that reads every partition from a position on, to decide what lies from undone on, and whose states
-// need to know from where to decide what lies from needs on. It is false where others have passed that position long ago, so that nobody remembers what was decided there: then the worker needs
-// Redeliveries of its own.
+// need to know from where to decide what lies from needs on. It is false where others have passed that position
+// long ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
 func (r *Redeliveries) addObserver(from []observePoint, undone, needs []int64) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,7 +48,8 @@ func (c *ClusterConfig) validate() error {
 		many = fmt.Errorf("replicas: %d, want %d or fewer", c.Replicas, maxReplicas)
 	}
 	return errors.Join(c.Conn.Validate(), many, check.AtLeast(0, "replicas", c.Replicas),
-		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
+		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta),
+		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
 }
 
 // Cluster is a connection to NATS servers of somebody else, one or a cluster, that keep topics and stores in JetStream.

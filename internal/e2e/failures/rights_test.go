@@ -143,13 +143,19 @@ func TestStartRefused(t *testing.T) {
 	otherCA := filepath.Join(t.TempDir(), "other.pem")
 	mustSelfSign(t, otherCA)
 	login := fmt.Sprintf("sasl: {mechanism: plain, user: %s, password: %s}", user, password)
+	withTLS := func(tls, sasl string) string {
+		return fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, %s}, %s}", addr, tls, sasl)
+	}
 	for name, test := range map[string]struct {
 		topics string
 		words  []string
 	}{
-		"wrong CA":       {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, %s}", addr, otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
-		"wrong name":     {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s, server_name: broker.example}, %s}", addr, ca, login), []string{"set tls.server_name"}},
-		"wrong password": {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, sasl: {mechanism: plain, user: %s, password: secret-wrong}}", addr, ca, user), []string{"the broker refuses this user or password"}},
+		"wrong CA":   {withTLS("ca: "+otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
+		"wrong name": {withTLS(fmt.Sprintf("ca: %s, server_name: broker.example", ca), login), []string{"set tls.server_name"}},
+		"wrong password": {
+			withTLS("ca: "+ca, fmt.Sprintf("sasl: {mechanism: plain, user: %s, password: secret-wrong}", user)),
+			[]string{"the broker refuses this user or password"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, test.topics)
