@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,8 +25,8 @@ type deployment struct {
 // onEachBroker runs a test on topics of Kafka and of NATS. session is after when a process counts as gone.
 func onEachBroker(t *testing.T, session time.Duration, more string, test func(d *deployment)) {
 	brokers := map[string]func(*testing.T) string{
-		"kafka": func(t *testing.T) string { return "kafka: {brokers: [" + devservers.Kafka(t) + "]}" },
-		"nats":  func(t *testing.T) string { return "nats: {servers: [" + devservers.NATS(t) + "]}" },
+		"kafka": func(t *testing.T) string { return e2e.KafkaTopics(devservers.Kafka(t)) },
+		"nats":  func(t *testing.T) string { return e2e.NATSTopics(devservers.NATS(t)) },
 	}
 	for _, kind := range []string{"kafka", "nats"} {
 		t.Run(kind, func(t *testing.T) { test(newDeployment(t, brokers[kind](t), session, more)) })
@@ -51,7 +50,7 @@ func (d *deployment) launch(worker string, settings ...string) *e2e.Process {
 	d.t.Helper()
 	roles := strings.ReplaceAll(strings.TrimRight(worker, "-0123456789"), "+", ",")
 	worker = strings.ReplaceAll(worker, "+", "_")
-	p := e2e.New(d.t, append([]string{e2e.WithYAML(d.t, d.yaml), "REFRAIN_WORKER=" + worker, "REFRAIN_ROLES=" + roles}, settings...)...)
+	p := e2e.NewWorker(d.t, d.yaml, worker, roles, settings...)
 	p.Launch()
 	return p
 }
@@ -140,13 +139,13 @@ func do(p *e2e.Process, method, path, body string) (status int, answer string) {
 	return resp.StatusCode, string(all)
 }
 
-// pause makes a process stand still, resume go on.
-func pause(p *e2e.Process)  { signal(p, syscall.SIGSTOP) }
-func resume(p *e2e.Process) { signal(p, syscall.SIGCONT) }
+// pause stops a process where it is, resume lets it go on.
+func pause(p *e2e.Process)  { must(p, p.Pause()) }
+func resume(p *e2e.Process) { must(p, p.Resume()) }
 
-func signal(p *e2e.Process, s syscall.Signal) {
+func must(p *e2e.Process, err error) {
 	p.TB.Helper()
-	if err := p.Cmd.Process.Signal(s); err != nil {
+	if err != nil {
 		p.TB.Fatal(err)
 	}
 }

@@ -66,8 +66,10 @@ func natsURLs(proxies []*proxy) (urls []string) {
 }
 
 func (b *broker) yaml() string {
-	key := map[string]string{"kafka": "brokers", "nats": "servers"}[b.kind]
-	return fmt.Sprintf("%s: {%s: [%s]}", b.kind, key, strings.Join(b.addrs, ", "))
+	if b.kind == "kafka" {
+		return e2e.KafkaTopics(b.addrs...)
+	}
+	return e2e.NATSTopics(b.addrs...)
 }
 
 // deployment is several processes that share topics.
@@ -140,8 +142,8 @@ func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 // add starts a process.
 func (d *deployment) add(name, roles string) *node {
 	d.t.Helper()
-	n := &node{name: name, roles: roles, Process: e2e.New(d.t, e2e.WithYAML(d.t, d.yaml), e2e.WithClock(d.clock()),
-		e2e.WithSilence(d.times.silence), e2e.WithSnapshots(20), "REFRAIN_WORKER="+name, "REFRAIN_ROLES="+roles)}
+	n := &node{name: name, roles: roles, Process: e2e.NewWorker(d.t, d.yaml, name, roles, e2e.WithClock(d.clock()),
+		e2e.WithSilence(d.times.silence), e2e.WithSnapshots(20))}
 	d.mu.Lock()
 	d.nodes = append(d.nodes, n)
 	d.mu.Unlock()
@@ -203,13 +205,13 @@ func (n *node) kill() {
 // pause stops a process where it is; its connections stay.
 func (n *node) pause() {
 	if n.Cmd != nil && !n.paused {
-		n.paused = n.Cmd.Process.Signal(syscall.SIGSTOP) == nil
+		n.paused = n.Pause() == nil
 	}
 }
 
 func (n *node) resume() {
 	if n.paused {
-		_ = n.Cmd.Process.Signal(syscall.SIGCONT)
+		_ = n.Resume()
 		n.paused = false
 	}
 }

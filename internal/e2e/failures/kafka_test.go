@@ -1,7 +1,6 @@
 package failures
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ type onKafka struct {
 }
 
 func newOnKafka(t *testing.T, addr string) *onKafka {
-	return &onKafka{newService(t, fmt.Sprintf("kafka: {brokers: [%s]}", addr)), operator(t, addr)}
+	return &onKafka{newService(t, e2e.KafkaTopics(addr)), operator(t, addr)}
 }
 
 // set is kafka-configs.sh --alter --add-config.

@@ -1,7 +1,6 @@
 package failures
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ type onNATS struct {
 }
 
 func newOnNATS(t *testing.T, url string) *onNATS {
-	return &onNATS{newService(t, fmt.Sprintf("nats: {servers: [%q]}", url)), mustJetStream(t, url)}
+	return &onNATS{newService(t, e2e.NATSTopics(url)), mustJetStream(t, url)}
 }
 
 func mustJetStream(t *testing.T, url string) jetstream.JetStream {

@@ -17,6 +17,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"refrain/internal/devservers"
+	"refrain/internal/e2e"
 )
 
 // secured is a broker with users, of whom only those with rights may do anything; its plain address is the operator's.
@@ -197,7 +198,7 @@ func TestStartWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.topics == "" {
-				s := newService(t, fmt.Sprintf("kafka: {brokers: ['127.0.0.1:1', '%s']}", devservers.Kafka(t)))
+				s := newService(t, e2e.KafkaTopics("127.0.0.1:1", devservers.Kafka(t)))
 				s.Start()
 				s.post(s.part(0))
 				s.wantEvents(s.lines[:250])
@@ -217,8 +218,8 @@ func TestStartWaits(t *testing.T) {
 // TestTwoDeployments: one of another token waits, and says whose the topics are.
 func TestTwoDeployments(t *testing.T) {
 	for kind, topics := range map[string]string{
-		"kafka": fmt.Sprintf("kafka: {brokers: [%s]}", devservers.Kafka(t)),
-		"nats":  fmt.Sprintf("nats: {servers: [%q]}", devservers.NATS(t)),
+		"kafka": e2e.KafkaTopics(devservers.Kafka(t)),
+		"nats":  e2e.NATSTopics(devservers.NATS(t)),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := newService(t, topics, "REFRAIN_CLUSTER_TOKEN=0123456789abcdef0123456789abcdef", "REFRAIN_WORKER=first")
