@@ -28,7 +28,8 @@ func (b *clusterBench) report(file string, figures []ClusterFigure) *report.Repo
 		"lookup and api; as many match workers in a process as it has cores to itself; no index; the broker has had one run before that "+
 		"does not count", b.options.Partitions)
 	r.Note("processor time is that from the first post to the last event, and what the processors allow is all of them by the time of a post; bytes " +
-		"are those of the connections between the processes and the broker, as `refrain_kafka_sent_bytes_total` and its like count them; requests of NATS are all messages that the server gets")
+		"are those of the connections between the processes and the broker, as `refrain_kafka_sent_bytes_total` and its " +
+		"like count them; requests of NATS are all messages that the server gets")
 	return r
 }
 

@@ -188,45 +188,23 @@ func (d *deployment) postOne(ctx context.Context, lines []byte) error {
 
 // postOnce sends a body. next is the line to go on with, from 1; 0: all of it is durable.
 func (d *deployment) postOnce(ctx context.Context, body io.Reader) (next int, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.withRole("split").address+"/v1/posts", body)
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
+	status, answer, err := postLines(ctx, &d.client, "http://"+d.withRole("split").address+"/v1/posts", body)
 	switch {
 	case err != nil:
 		return 0, err
-	case resp.StatusCode == http.StatusOK:
+	case status == http.StatusOK:
 		return 0, nil
-	case resp.StatusCode == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		var refused struct{ Next int }
 		err := json.Unmarshal(answer, &refused)
 		return refused.Next, err
 	}
-	return 0, fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
+	return 0, postError(status, answer)
 }
 
 // events opens a stream of events from the oldest on, one a line.
 func (d *deployment) events(ctx context.Context, query string) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.withRole("api").address+"/v1/events?from=start&format=ndjson"+query, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		return nil, fmt.Errorf("GET /v1/events: %s", resp.Status)
-	}
-	return resp.Body, nil
+	return openURL(ctx, &d.client, "http://"+d.withRole("api").address+"/v1/events?from=start&format=ndjson"+query)
 }
 
 // eachID calls f with the id of every event of a stream, until it returns false.
@@ -328,16 +306,12 @@ func (d *deployment) messages(ctx context.Context, u *usage) error {
 }
 
 func (d *deployment) get(ctx context.Context, url string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := openURL(ctx, &d.client, url)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
+	defer body.Close()
+	return io.ReadAll(body)
 }
 
 // since is what was taken between two looks.
