@@ -123,7 +123,7 @@ func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error
 	}
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
 	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
-		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.why}, ensure)
+		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.lossErr}, ensure)
 		return err
 	})
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Cluster) check() error {
 
 // Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
 func (c *Cluster) Lost() error {
-	if err := c.watch.lost(); err != nil {
+	if err := c.watch.lossErr(); err != nil {
 		return fmt.Errorf("nats %s: %w", c.cfg.Conn.String(), err)
 	}
 	return nil
