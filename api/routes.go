@@ -74,7 +74,7 @@ func (a *handlers) routes() []route {
 		{"POST", "/v1/webhooks/{name}/pause", Admin, nil, nil, nil, a.switchWebhook(Webhook.Pause), false, publishes},
 		{"POST", "/v1/webhooks/{name}/resume", Admin, nil, nil, nil, a.switchWebhook(Webhook.Resume), false, publishes},
 		{"POST", "/v1/webhooks/{name}/test", Admin, nil, nil, jsonType, answerWith(a, a.testWebhook), false, publishes},
-		{"POST", "/v1/webhooks/{name}/replay", Admin, nil, jsonType, jsonType, a.whereItRuns(a.replayWebhook), false, publishes},
+		{"POST", "/v1/webhooks/{name}/replay", Admin, nil, jsonType, jsonType, a.forwarding(a.replayWebhook), false, publishes},
 		{"GET", "/v1/models", Read, nil, nil, jsonType, answerWith(a, a.models), false, matches},
 		{"POST", "/v1/models/learn", Admin, nil, nil, nil, http.HandlerFunc(a.learnModel), false, matches},
 		{"POST", "/v1/models/{id}/use", Admin, nil, nil, nil, http.HandlerFunc(a.useModel), false, matches},

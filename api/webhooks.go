@@ -23,8 +23,8 @@ type Webhooks interface {
 	Status(r *http.Request) []webhook.Status
 	// Find returns the endpoint of a name; nil: there is none.
 	Find(name string) Webhook
-	// Elsewhere answers a request about an endpoint that another process runs; nil: none does.
-	Elsewhere(r *http.Request, name string) http.Handler
+	// Remote answers a request about an endpoint that another process runs; nil: none does.
+	Remote(r *http.Request, name string) http.Handler
 }
 
 // Webhook is an endpoint; see webhook.Endpoint for what its methods do.
@@ -60,10 +60,10 @@ func (a *handlers) webhook(r *http.Request) (Webhook, error) {
 	return nil, fmt.Errorf("webhook %q: %w", name, ErrUnknown)
 }
 
-// whereItRuns answers a request about an endpoint by h, or in the process that runs it.
-func (a *handlers) whereItRuns(h http.HandlerFunc) http.Handler {
+// forwarding answers a request about an endpoint by h, or in the process that runs it.
+func (a *handlers) forwarding(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if there := a.Webhooks.Elsewhere(r, r.PathValue("name")); there != nil {
+		if there := a.Webhooks.Remote(r, r.PathValue("name")); there != nil {
 			there.ServeHTTP(w, r)
 			return
 		}
@@ -73,7 +73,7 @@ func (a *handlers) whereItRuns(h http.HandlerFunc) http.Handler {
 
 // switchWebhook answers a request that changes how an endpoint is: that holds when the answer comes.
 func (a *handlers) switchWebhook(change func(Webhook, context.Context) error) http.Handler {
-	return a.whereItRuns(func(w http.ResponseWriter, r *http.Request) {
+	return a.forwarding(func(w http.ResponseWriter, r *http.Request) {
 		e, err := a.webhook(r)
 		if err == nil {
 			err = change(e, r.Context())

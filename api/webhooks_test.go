@@ -22,7 +22,7 @@ type hooks struct{ done []string }
 
 func (h *hooks) Status(*http.Request) []webhook.Status { return []webhook.Status{{Name: "desk"}} }
 
-func (h *hooks) Elsewhere(_ *http.Request, name string) http.Handler {
+func (h *hooks) Remote(_ *http.Request, name string) http.Handler {
 	if name != "away" {
 		return nil
 	}

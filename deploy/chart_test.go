@@ -2,9 +2,7 @@ package deploy_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -102,17 +100,12 @@ func mustRender(t *testing.T, example string, args ...string) []byte {
 func objects(t *testing.T, rendered []byte) map[string]object {
 	t.Helper()
 	all := map[string]object{}
-	for d := yaml.NewDecoder(bytes.NewReader(rendered)); ; {
-		var o object
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range mustDecodeAll[object](t, rendered) {
 		if o.Kind != "" {
 			all[o.Kind+"/"+o.Metadata.Name] = o
 		}
 	}
+	return all
 }
 
 // workloads are the objects that have pods.

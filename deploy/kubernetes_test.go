@@ -37,14 +37,23 @@ type pod struct {
 func mustManifests(t *testing.T) map[string]manifest {
 	t.Helper()
 	all := map[string]manifest{}
-	for d := yaml.NewDecoder(bytes.NewReader(mustRead(t, "kubernetes.yaml"))); ; {
-		var m manifest
-		if err := d.Decode(&m); errors.Is(err, io.EOF) {
+	for _, m := range mustDecodeAll[manifest](t, mustRead(t, "kubernetes.yaml")) {
+		all[m.Kind] = m
+	}
+	return all
+}
+
+// mustDecodeAll reads the documents of a file of YAML.
+func mustDecodeAll[T any](t *testing.T, data []byte) (all []T) {
+	t.Helper()
+	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var v T
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		all[m.Kind] = m
+		all = append(all, v)
 	}
 }
 

@@ -54,7 +54,7 @@ func NewPartition(cfg Config) (*Partition, error) {
 	}
 	window := cfg.window(cfg.Model)
 	p := &Partition{cfg: cfg, bounds: window.Bounds, scheme: schemeOf(cfg.Similarity)}
-	p.use(sigstore.New(window))
+	p.setWindow(sigstore.New(window))
 	return p, nil
 }
 
@@ -68,7 +68,7 @@ func (cfg *Config) window(m *hashcodes.Model) sigstore.Config {
 	}
 }
 
-func (p *Partition) use(w *sigstore.Window) {
+func (p *Partition) setWindow(w *sigstore.Window) {
 	p.window, p.groups, p.searcher = w, w.Groups(), w.Searcher()
 	p.publish()
 }
@@ -148,7 +148,7 @@ func (p *Partition) Restore(head io.Reader, open func(piece string) (io.ReadClos
 		return nil, fmt.Errorf("restore the window: %w", err)
 	}
 	p.newest.Store(int64(binary.LittleEndian.Uint64(newest[:])))
-	p.use(w)
+	p.setWindow(w)
 	return w.Pieces(), nil
 }
 

@@ -38,8 +38,8 @@ func (e *ErrNotKept) Error() string {
 	return "the oldest event that is kept is of " + e.Oldest.UTC().Format(time.RFC3339Nano)
 }
 
-// FindRange finds the events appended at a time or later, the zero time being the oldest that is kept, and before another. It is an *ErrNotKept where the topic has dropped
-// events and may have dropped some of these.
+// FindRange finds the events appended at a time or later, the zero time being the oldest that is kept, and before another.
+// It is an *ErrNotKept where the topic has dropped events and may have dropped some of these.
 func FindRange(ctx context.Context, t topic.Topic, from, to time.Time) (Range, error) {
 	start, end, err := t.Bounds(ctx)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,12 +50,9 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 // refused is why a server does not serve.
 func refused(t *testing.T, dir string) error {
 	t.Helper()
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = dir, "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := testConfig(t)
+	cfg.DataDir = dir
+	s := mustNew(t, cfg)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // it is not to serve
 	defer stop()
 	return s.Run(ctx)

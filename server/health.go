@@ -145,7 +145,7 @@ func (h *health) observe(n *node) error {
 func (s *Server) openHealth() error {
 	n := s.node
 	n.health = &health{log: s.log, now: time.Now, conditions: []*condition{
-		{name: "storage", means: n.storageMeans(),
+		{name: "storage", means: n.storageHint(),
 			check: func(context.Context) error { return n.broker.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},
 		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.",
@@ -162,7 +162,7 @@ func (s *Server) openHealth() error {
 	return n.health.observe(n)
 }
 
-func (n *node) storageMeans() string {
+func (n *node) storageHint() string {
 	if n.cfg.onBroker() {
 		return "The broker of the topics is away, or something is wrong with one of the topics there."
 	}

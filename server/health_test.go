@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -24,16 +23,12 @@ import (
 // mustHealth runs a server with a canary every tenth of a second, which is late after one.
 func mustHealth(t *testing.T, change func(*Config), disk disk) *Server {
 	t.Helper()
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	cfg := testConfig(t)
 	cfg.Canary = Canary{Every: 100 * time.Millisecond, Late: time.Second}
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, cfg)
 	s.disk = disk
 	mustServe(t, s)
 	return s

@@ -81,12 +81,12 @@ func (n *node) openDeliveryLog(ctx context.Context) (deliveryLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sharedDeliveries{lines.NewBehind(attempts.topic, log, n.log), log}, nil
+	return sharedDeliveries{lines.NewWriteBehind(attempts.topic, log, n.log), log}, nil
 }
 
 // sharedDeliveries is written at one end and read at the other.
 type sharedDeliveries struct {
-	*lines.Behind
+	*lines.WriteBehind
 	log *lines.Log
 }
 
@@ -109,14 +109,14 @@ const lettersEvery = time.Minute
 func (n *node) watchLetters(ctx context.Context) error {
 	look := func(ctx context.Context) {
 		for _, d := range n.letterDrops {
-			d.look(ctx)
+			d.poll(ctx)
 		}
 	}
 	look(ctx)
 	return every(ctx, lettersEvery, look)
 }
 
-func (d *letterDrops) look(ctx context.Context) {
+func (d *letterDrops) poll(ctx context.Context) {
 	size, err := d.topic.Size(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -18,7 +18,7 @@ type memberships struct {
 	failed map[string]error // why it has not joined
 }
 
-func (m *memberships) note(group string, joined topic.Membership, err error) {
+func (m *memberships) set(group string, joined topic.Membership, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.joined == nil {

@@ -49,16 +49,12 @@ func (c *handClock) pass(d time.Duration) {
 // mustLimit runs a server with the tokens flood and honest, on a clock that stands still for the quotas.
 func mustLimit(t *testing.T, change func(*Config), sources ...ingest.Source) (*Server, *handClock) {
 	t.Helper()
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	cfg := testConfig(t)
 	for _, name := range []string{"flood", "honest"} {
 		cfg.Auth.Tokens = append(cfg.Auth.Tokens, Token{Name: name, Token: secretOf(name), Scopes: []string{"read", "write"}})
 	}
 	change(&cfg)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, cfg)
 	clock := &handClock{now: time.Now()}
 	s.quotas.now = clock.read
 	for _, src := range sources {

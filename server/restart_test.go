@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -17,25 +15,11 @@ func TestEndedServerIsNotObserved(t *testing.T) {
 	reader, old := metric.NewManualReader(), otel.GetMeterProvider()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
 	t.Cleanup(func() { otel.SetMeterProvider(old) })
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stop := mustServe(t, mustNew(t, testConfig(t)))
 	if running := mustObserved(t, reader); !strings.Contains(running, "refrain_sigstore_texts ") || !strings.Contains(running, "refrain_models_current ") {
 		t.Errorf("while it runs: %s", running)
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 	if left := mustObserved(t, reader); left != "" {
 		t.Errorf("after its end: %s", left)
 	}

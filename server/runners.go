@@ -149,7 +149,7 @@ func (n *node) joinRetrying(ctx context.Context, group string, parts int) (topic
 	pauses := retry.Steady()
 	for {
 		m, err := n.broker.join(ctx, group, parts)
-		n.memberships.note(group, m, err)
+		n.memberships.set(group, m, err)
 		if err == nil {
 			return m, nil
 		}

@@ -175,7 +175,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.openParts(ctx, begin.waitsFor), begin.finish())
+	return errors.Join(s.openParts(ctx, begin.setReason), begin.finish())
 }
 
 // openParts opens what the route is made of. waiting is told what that waits for.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,15 +16,27 @@ import (
 	"refrain/topic"
 )
 
+// testConfig is a configuration for a port and a directory of its own.
+func testConfig(tb testing.TB) Config {
+	tb.Helper()
+	cfg := Default()
+	cfg.DataDir, cfg.HTTP, cfg.Logger = tb.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	return cfg
+}
+
+func mustNew(tb testing.TB, cfg Config) *Server {
+	tb.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
 // mustRun runs a server on a port and a directory of its own until the test ends.
 func mustRun(t *testing.T, sources ...ingest.Source) *Server {
 	t.Helper()
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, testConfig(t))
 	for _, src := range sources {
 		s.AddSource("test", src)
 	}
@@ -31,21 +44,23 @@ func mustRun(t *testing.T, sources ...ingest.Source) *Server {
 	return s
 }
 
-// mustServe runs a server until the test ends.
-func mustServe(t *testing.T, s *Server) {
+// mustServe runs a server until the test ends, or stop is called.
+func mustServe(t *testing.T, s *Server) (stop func()) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(stop)
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return stop
 }
 
 // twoPosts is a source of two posts that say the same.
@@ -101,12 +116,7 @@ func TestFollowBeginsWithTheOldest(t *testing.T) {
 }
 
 func TestReadyAfterTheEnd(t *testing.T) {
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, testConfig(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -129,12 +139,7 @@ func TestReadyAfterTheEnd(t *testing.T) {
 
 // TestStoppedWhileOpening is no error.
 func TestStoppedWhileOpening(t *testing.T) {
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, testConfig(t))
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if err := s.Run(ctx); err != nil {
@@ -144,12 +149,9 @@ func TestStoppedWhileOpening(t *testing.T) {
 
 // TestATakenPortIsToldToWhoWaits, with the error of Run.
 func TestATakenPortIsToldToWhoWaits(t *testing.T) {
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), mustRun(t).Addr(), slog.New(slog.DiscardHandler)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := testConfig(t)
+	cfg.HTTP = mustRun(t).Addr()
+	s := mustNew(t, cfg)
 	go func() { _ = s.Run(t.Context()) }()
 	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v", err)

@@ -63,13 +63,10 @@ func (p pushed) push(t *testing.T, at time.Time, from, n int) error {
 func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	var log lockedLog
 	var ahead atomic.Int64
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil))
+	cfg := testConfig(t)
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	cfg.Topics.SentenceBytes, cfg.Quotas.Share = 1<<20, 0
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustNew(t, cfg)
 	begin := time.Now()
 	s.now = func() time.Time { return begin.Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
@@ -187,13 +184,10 @@ func TestLimitsBeyondTheDisk(t *testing.T) {
 		{0, 0, []string{"level=INFO", "limits of the topics are by the disk", "topics.event_bytes=", "free="}},
 	} {
 		var log lockedLog
-		cfg := Default()
-		cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil))
+		cfg := testConfig(t)
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		cfg.Topics.SentenceBytes, cfg.Topics.EventBytes = c.sentences, c.events
-		s, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustNew(t, cfg)
 		mustServe(t, s)
 		if len(log.lines(c.want...)) != 1 {
 			t.Errorf("sentence_bytes %d: the log has not %q: %q", c.sentences, c.want, log.lines("topics"))

@@ -68,7 +68,7 @@ func (n *node) behindDeletions(ctx context.Context) []httpsource.Behind {
 	if err != nil {
 		return nobody
 	}
-	found, owners, err := n.askOwners(ctx, n.cleanHere(ctx, end[0]), func(known *peers.Answer, owners []peers.Owner) (peers.Result, error) {
+	found, owners, err := n.askOwners(ctx, n.localDeleted(ctx, end[0]), func(known *peers.Answer, owners []peers.Owner) (peers.Result, error) {
 		return n.asker.AskDeleted(ctx, end[0], len(owners), known, owners)
 	})
 	if err != nil {
@@ -82,8 +82,8 @@ func (n *node) behindDeletions(ctx context.Context) []httpsource.Behind {
 	return byWorker(found.Missing, owners)
 }
 
-// cleanHere are the partitions of this process that show nothing any more of what was deleted; nil: it has none.
-func (n *node) cleanHere(ctx context.Context, before int64) *peers.Answer {
+// localDeleted are the partitions of this process that show nothing any more of what was deleted; nil: it has none.
+func (n *node) localDeleted(ctx context.Context, before int64) *peers.Answer {
 	if n.match == nil {
 		return nil
 	}

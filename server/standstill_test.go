@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,12 +66,9 @@ func (u *untilPost) Publish(_ context.Context, events []publish.Event) error {
 func TestSlowSourceSurvivesAStandstill(t *testing.T) {
 	const words, other = "The very same words stand here again", "What the others have to say is something else"
 	var ahead atomic.Int64 // of the clock
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Window.Span = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler), time.Hour
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := testConfig(t)
+	cfg.Window.Span = time.Hour
+	s := mustNew(t, cfg)
 	s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
 	s.AddSource("test", src)
@@ -116,12 +112,9 @@ func TestSlowSourceSurvivesAStandstill(t *testing.T) {
 
 // TestSentencesArePurged: the topic keeps no sentence that the windows have let go, long before its age.
 func TestSentencesArePurged(t *testing.T) {
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Window.Span = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler), time.Hour
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := testConfig(t)
+	cfg.Window.Span = time.Hour
+	s := mustNew(t, cfg)
 	var ahead atomic.Int64
 	s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	src := make(pushed)

@@ -65,7 +65,7 @@ func (b *starting) onlyHealth(h http.Handler) http.Handler {
 		case "/livez", "/readyz", "/metrics":
 			h.ServeHTTP(w, r)
 		case "/v1/events":
-			b.cut(r.Context())
+			b.abort(r.Context())
 		default:
 			w.Header().Set("Refresh", "1") // browsers ask for the page again, others do not care
 			problem.Write(w, r, problem.Problem{Type: problem.NotReady, Status: http.StatusServiceUnavailable,
@@ -74,8 +74,8 @@ func (b *starting) onlyHealth(h http.Handler) http.Handler {
 	})
 }
 
-// cut ends a connection without an answer once all is open, or it has waited for long enough.
-func (b *starting) cut(ctx context.Context) {
+// abort ends a connection without an answer once all is open, or it has waited for long enough.
+func (b *starting) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxStreamWait)
 	defer cancel()
 	select {
@@ -90,8 +90,8 @@ type lent struct{ *net.TCPListener }
 
 func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
-// waitsFor notes what the process waits for.
-func (b *starting) waitsFor(why error) {
+// setReason notes what the process waits for.
+func (b *starting) setReason(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.why = why

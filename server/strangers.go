@@ -45,9 +45,9 @@ func markOf(name, token string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// look reads who owns the partitions. Of another deployment are those that have told it since the last look: a dead one's
+// poll reads who owns the partitions. Of another deployment are those that have told it since the last look: a dead one's
 // word stays for ever.
-func (x *strangers) look(ctx context.Context, n *node) error {
+func (x *strangers) poll(ctx context.Context, n *node) error {
 	now := map[int]shard.Owner{}
 	for q := range n.cfg.Topics.Partitions {
 		o, err := shard.ReadOwner(ctx, n.store, q)
@@ -87,18 +87,18 @@ func (n *node) refuseStrangers(ctx context.Context) error {
 	}
 	x := &strangers{mark: markOf(n.cfg.Topics.Name, token), name: n.cfg.Topics.Name}
 	n.strangers = x
-	if err := x.look(ctx, n); err != nil || len(x.last) == 0 {
+	if err := x.poll(ctx, n); err != nil || len(x.last) == 0 {
 		return err
 	}
 	if err := retry.Sleep(ctx, strangersEvery); err != nil {
 		return err
 	}
-	return errors.Join(x.look(ctx, n), x.check(ctx))
+	return errors.Join(x.poll(ctx, n), x.check(ctx))
 }
 
 func (n *node) watchStrangers(ctx context.Context) error {
 	return every(ctx, strangersEvery, func(ctx context.Context) {
-		_ = n.strangers.look(ctx, n) // what is wrong with the store others say
+		_ = n.strangers.poll(ctx, n) // what is wrong with the store others say
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"testing"
 
 	"refrain/feed"
@@ -93,13 +92,9 @@ type topicBytes struct {
 // mustMeasureTopics runs a service of its own and gives it the posts, so many at a time.
 func mustMeasureTopics(tb testing.TB, posts []feed.Post, batch int) (m topicBytes) {
 	tb.Helper()
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Models.Every, cfg.Models.Drift = tb.TempDir(), "127.0.0.1:0",
-		slog.New(slog.DiscardHandler), 0, 0
-	s, err := New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	cfg := testConfig(tb)
+	cfg.Models.Every, cfg.Models.Drift = 0, 0
+	s := mustNew(tb, cfg)
 	src := make(pushed)
 	s.AddSource("test", src)
 	ctx, stop := context.WithCancel(tb.Context())

@@ -105,7 +105,7 @@ func (h *hook) run(ctx context.Context) error {
 	}
 	var telling sync.WaitGroup
 	defer telling.Wait()
-	telling.Go(func() { h.n.tellPlace(ctx, e.Name) })
+	telling.Go(func() { h.n.putPlace(ctx, e.Name) })
 	return e.Run(ctx)
 }
 
@@ -156,7 +156,7 @@ func (w *webhooks) status(r *http.Request, h *hook) webhook.Status {
 	err := errNobodyRuns
 	if r.Header.Get(askedOn) == "" {
 		var there *webhook.Status
-		if there, err = w.statusElsewhere(r, s.Name); err == nil {
+		if there, err = w.remoteStatus(r, s.Name); err == nil {
 			return *there
 		}
 	}

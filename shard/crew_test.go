@@ -49,21 +49,21 @@ func TestTellsWhileItOpens(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	c.Assign([]int{0})
-	mustSee(t, func() bool { return !r.ownerTime(0).IsZero() })
+	await(t, func() bool { return !r.ownerTime(0).IsZero() })
 	c.Assign([]int{0, 1})
 	<-opens
 	before := r.ownerTime(0)
-	mustSee(t, func() bool { return r.ownerTime(0).After(before) })
+	await(t, func() bool { return r.ownerTime(0).After(before) })
 	close(open)
-	mustSee(t, func() bool { return !r.ownerTime(1).IsZero() })
+	await(t, func() bool { return !r.ownerTime(1).IsZero() })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }
 
-// mustSee looks until something holds.
-func mustSee(t *testing.T, holds func() bool) {
+// await looks until something holds.
+func await(t *testing.T, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

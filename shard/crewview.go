@@ -34,14 +34,14 @@ func (c *Crew) Partitions() []PartitionStatus {
 		}
 	}
 	if c.again {
-		all = append(all, c.coming()...)
+		all = append(all, c.notBegunYet()...)
 		slices.SortFunc(all, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })
 	}
 	return all
 }
 
-// coming are those that were assigned a moment ago, of which nothing is noted yet; c is locked.
-func (c *Crew) coming() (all []PartitionStatus) {
+// notBegunYet are those that were assigned a moment ago, of which nothing is noted yet; c is locked.
+func (c *Crew) notBegunYet() (all []PartitionStatus) {
 	for _, q := range c.want {
 		if !slices.ContainsFunc(c.held, func(h *holding) bool { return h.id == q && h.assigned }) {
 			all = append(all, PartitionStatus{Partition: q, Since: c.now(), Waiting: notBegun})

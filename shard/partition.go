@@ -84,9 +84,9 @@ type windowRecord struct {
 // begins so much too early.
 const maxStretches = 4096
 
-// remember notes a record with sentences. It goes with those before it, unless it is of a later stretch of time: then these
+// appendRecord notes a record with sentences. It goes with those before it, unless it is of a later stretch of time: then these
 // leave the window first.
-func (q *partition) remember(position int64, newest feed.Time) {
+func (q *partition) appendRecord(position int64, newest feed.Time) {
 	if n := len(q.window); n > 0 && q.stretchOf(newest) <= q.stretchOf(q.window[n-1].newest) {
 		q.window[n-1].newest = max(q.window[n-1].newest, newest)
 		return
@@ -148,7 +148,7 @@ func (q *partition) inserted(x *item) {
 	for i := range x.batch.Sentences {
 		newest = max(newest, x.batch.Sentences[i].Time)
 	}
-	q.remember(x.position, newest)
+	q.appendRecord(x.position, newest)
 }
 
 // expect tells the rows what will be looked up next, so that they can search for several at once.

@@ -290,8 +290,8 @@ type observer struct {
 }
 
 // addObserver adds a worker that reads every partition from a position on, to decide what lies from undone on, and whose states
-// need to know from where to decide what lies from needs on. It is false where others have passed that position long ago, so that nobody remembers what was decided there: then the worker needs
-// Redeliveries of its own.
+// need to know from where to decide what lies from needs on. It is false where others have passed that position
+// long ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
 func (r *Redeliveries) addObserver(from []observePoint, undone, needs []int64) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -302,7 +302,7 @@ func (r *Redeliveries) addObserver(from []observePoint, undone, needs []int64) (
 	}
 	o := &observer{of: r}
 	for p, at := range from {
-		r.parts[p].begin(at, undone[p])
+		r.parts[p].observeFrom(at, undone[p])
 		o.next, o.need = append(o.next, at.position), append(o.need, min(at.position, needs[p]))
 	}
 	r.observers = append(r.observers, o)
@@ -327,8 +327,8 @@ func (r *Redeliveries) forget() {
 	}
 }
 
-// begin makes a partition be observed from a point, unless others begin before it or have begun.
-func (h *observedPartition) begin(at observePoint, undone int64) {
+// observeFrom makes a partition be observed from a point, unless others begin before it or have begun.
+func (h *observedPartition) observeFrom(at observePoint, undone int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sure = min(h.sure, undone); !h.joined {

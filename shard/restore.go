@@ -60,7 +60,7 @@ func (w *Worker) startObserving() {
 	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from, undone, w.allNeeds()); !ok {
 		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from, undone, w.allNeeds())
 	}
-	w.recallSteps()
+	w.prependSteps()
 }
 
 func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*partition, error) {

@@ -179,13 +179,13 @@ func readHead(from io.Reader) (h *snapshotHead, rows io.Reader, err error) {
 	return h, r, err
 }
 
-// fits says why a partition with a stored state cannot be restored from the snapshot; nil: it can be.
+// checkFits says why a partition with a stored state cannot be restored from the snapshot; nil: it can be.
 //
 // Its rows hold q up to insert, and let go what lay before the clock less span and lateness. Look-ups from the state on need
 // what its own clock leaves, so that clock may not be the earlier one. In an ordered topic they need rows that are no
 // further than they are: what a row makes repeats counts as reported when another of its text does so too. And the topics must
 // still be what they were up to where the rows were, or other records may lie there.
-func (h *snapshotHead) fits(s *State, x *extent, textVersion int) error {
+func (h *snapshotHead) checkFits(s *State, x *extent, textVersion int) error {
 	switch clock, known := s.Watermarks.Clock(); {
 	case h.partition != s.Partition || len(h.lookupFrom) != len(s.LookupFrom):
 		return fmt.Errorf("it is of partition %d of %d", h.partition, len(h.lookupFrom))
@@ -201,11 +201,11 @@ func (h *snapshotHead) fits(s *State, x *extent, textVersion int) error {
 			return errors.New("it is newer than the state")
 		}
 	}
-	return h.isBorneOut(x)
+	return h.checkTopics(x)
 }
 
-// isBorneOut says which topic is no longer what it was.
-func (h *snapshotHead) isBorneOut(x *extent) error {
+// checkTopics says which topic is no longer what it was.
+func (h *snapshotHead) checkTopics(x *extent) error {
 	inserted := make([]int64, len(h.lookupFrom))
 	inserted[h.partition] = h.insert
 	if err := x.sentences.holds(h.sentenceTopic, maxPositions(h.lookupFrom, inserted)); err != nil {

@@ -81,7 +81,7 @@ func (s *Snapshots) loadOne(w *Worker, q *partition, x *extent, name string) err
 	if err != nil {
 		return err
 	}
-	if err := h.fits(&q.state, x, w.cfg.TextVersion); err != nil {
+	if err := h.checkFits(&q.state, x, w.cfg.TextVersion); err != nil {
 		return err
 	}
 	pieces, err := q.rows.Restore(rows, s.cfg.Files.Open, w.cfg.Tombstones.HasPost)
@@ -127,8 +127,8 @@ func (q *partition) observeFrom(p int) observePoint {
 	return q.state.ObserveFrom[p]
 }
 
-// recallSteps tells of the slots that began before q is observed: its rows go further back.
-func (w *Worker) recallSteps() {
+// prependSteps tells of the slots that began before q is observed: its rows go further back.
+func (w *Worker) prependSteps() {
 	for _, q := range w.owned {
 		if q.snapshots.observe != nil {
 			w.redeliveries.of.parts[q.id].prepend(q.snapshots.observe.steps)

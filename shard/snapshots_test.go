@@ -46,6 +46,13 @@ func mustFolder(tb testing.TB, path string) *SnapshotFolder {
 	return must(OpenSnapshotFolder(path))
 }
 
+// mustOpenIn opens a worker with snapshots in a directory. inserted counts the insertions of each post.
+func (r *route) mustOpenIn(path, writer string) (w *Worker, inserted map[string]int) {
+	r.tb.Helper()
+	inserted = map[string]int{}
+	return r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(r.tb, path), writer), inserted)), inserted
+}
+
 // posts writes posts of which every second one repeats the one before.
 func (r *route) posts(from, to int) {
 	r.tb.Helper()
@@ -100,11 +107,11 @@ func TestSnapshotsAreNoRisk(t *testing.T) {
 		log      string
 	}{
 		"none":         {func(string, []string) error { return nil }, 0, ""},
-		"last flipped": {func(path string, names []string) error { return flip(filepath.Join(path, heads(names)[1])) }, 40, "checksum mismatch"},
+		"last flipped": {func(path string, names []string) error { return flipBit(filepath.Join(path, heads(names)[1])) }, 40, "checksum mismatch"},
 		"last short":   {func(path string, names []string) error { return os.Truncate(filepath.Join(path, heads(names)[1]), 100) }, 40, "cut short"},
 		"last empty":   {func(path string, names []string) error { return os.Truncate(filepath.Join(path, heads(names)[1]), 0) }, 40, "cut short"},
 		"all flipped": {func(path string, names []string) error {
-			return errors.Join(flip(filepath.Join(path, heads(names)[0])), flip(filepath.Join(path, heads(names)[1])))
+			return errors.Join(flipBit(filepath.Join(path, heads(names)[0])), flipBit(filepath.Join(path, heads(names)[1])))
 		}, 100, "checksum mismatch"},
 		"another format": {func(path string, names []string) error {
 			for _, n := range names {
@@ -119,7 +126,7 @@ func TestSnapshotsAreNoRisk(t *testing.T) {
 	for name, d := range damage {
 		t.Run(name, func(t *testing.T) {
 			r, path := newRouteOver(t, newMemory(1)), filepath.Join(t.TempDir(), "snapshots")
-			first := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "a"), map[string]int{}))
+			first, _ := r.mustOpenIn(path, "a")
 			r.posts(0, 60)
 			r.mustStep(first)
 			r.posts(60, 100)
@@ -132,8 +139,7 @@ func TestSnapshotsAreNoRisk(t *testing.T) {
 			if err := d.do(path, names); err != nil {
 				t.Fatal(err)
 			}
-			inserted := map[string]int{}
-			second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), inserted))
+			second, inserted := r.mustOpenIn(path, "b")
 			r.post("again", "a5 b5 c5 d5 e5", 150*time.Second)
 			for range 3 {
 				r.mustStep(second)
@@ -156,7 +162,7 @@ func put(path string, at int, value byte) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-func flip(path string) error {
+func flipBit(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -168,7 +174,7 @@ func flip(path string) error {
 func TestSnapshotIsOfThisWindow(t *testing.T) {
 	r := newRouteOver(t, newMemory(1))
 	path := t.TempDir()
-	first := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "a"), map[string]int{}))
+	first, _ := r.mustOpenIn(path, "a")
 	r.posts(0, 60)
 	r.mustStep(first)
 	first.Close()
@@ -201,12 +207,12 @@ func TestSnapshotIsOfThisWindow(t *testing.T) {
 func TestOnlyCopy(t *testing.T) {
 	r := newRouteOver(t, newMemory(1))
 	path := t.TempDir()
-	first := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "a"), map[string]int{}))
+	first, _ := r.mustOpenIn(path, "a")
 	r.posts(0, 60)
 	r.mustStep(first)
 	first.Close()
 	r.sentences.Expire(r.now.Add(time.Hour))
-	second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), map[string]int{}))
+	second, _ := r.mustOpenIn(path, "b")
 	r.post("again", "a5 b5 c5 d5 e5", 150*time.Second)
 	r.mustStep(second)
 	if n := len(r.ids()); n != 31 || strings.Contains(r.log.String(), "are lost") {
@@ -240,8 +246,7 @@ func TestOldSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Close()
-	inserted := map[string]int{}
-	second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), inserted))
+	second, inserted := r.mustOpenIn(path, "b")
 	r.post("again", "v29 w29 x29 y29 z29", 29*time.Hour+time.Minute)
 	r.mustStep(second)
 	if len(inserted) > 5 || len(r.ids()) != 31 || strings.Contains(r.log.String(), "are lost") {
@@ -254,11 +259,10 @@ func TestOldSnapshot(t *testing.T) {
 func TestTwoOwnersOfOneFolder(t *testing.T) {
 	r := newRouteOver(t, newMemory(1))
 	path := t.TempDir()
-	zombie := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "a"), map[string]int{}))
+	zombie, _ := r.mustOpenIn(path, "a")
 	r.posts(0, 60)
 	r.mustStep(zombie)
-	inserted := map[string]int{}
-	owner := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), inserted))
+	owner, _ := r.mustOpenIn(path, "b")
 	for i := 60; i < 360; i += 30 {
 		r.posts(i, i+30)
 		r.mustStep(owner)
@@ -271,8 +275,7 @@ func TestTwoOwnersOfOneFolder(t *testing.T) {
 			t.Errorf("%s is still there", name)
 		}
 	}
-	clear(inserted)
-	third := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "c"), inserted))
+	third, inserted := r.mustOpenIn(path, "c")
 	r.mustStep(third)
 	if len(inserted) > 0 || strings.Contains(r.log.String(), "not used") {
 		t.Errorf("%d inserted again; log %s", len(inserted), &r.log)
@@ -294,8 +297,7 @@ func TestSnapshotsAside(t *testing.T) {
 	c.Snapshots.running.Wait()
 	w.Close()
 	c.Snapshots.Close()
-	inserted := map[string]int{}
-	second := r.mustOpen(r.withSnapshots(r.snapshotConfig(mustFolder(t, path), "b"), inserted))
+	second, inserted := r.mustOpenIn(path, "b")
 	r.mustStep(second)
 	if len(inserted) >= 1950 || len(r.ids()) != 1000 {
 		t.Errorf("%d inserted again, %d events; log %s", len(inserted), len(r.ids()), &r.log)
@@ -425,7 +427,7 @@ func TestSnapshotFits(t *testing.T) {
 		h.sentenceTopic, h.controlTopic = sentences.Lineage().Current(), control.Lineage().Current()
 		s.LookupFrom, s.Watermarks.clock, s.Watermarks.known = []int64{5, 9}, 77, true
 		test.change(h, s)
-		err := h.fits(s, x, 3)
+		err := h.checkFits(s, x, 3)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

@@ -20,7 +20,7 @@ func TestWindowRecordsAreBounded(t *testing.T) {
 	for i := range records {
 		at := feed.Time(int64(i) * reach.Milliseconds() / records).Add(-time.Duration(rng.IntN(2)) * 7 * time.Hour)
 		newest = append(newest, at)
-		q.remember(int64(i), at)
+		q.appendRecord(int64(i), at)
 	}
 	q.insert = records
 	if n := len(q.window); n > maxStretches+1 {

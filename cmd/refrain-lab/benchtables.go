@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -23,9 +24,14 @@ func benchTables() []benchTable {
 	}
 }
 
+// tableCommand is the command of a table that takes flags, and no file.
+func tableCommand(name, short string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Args: cli.AtMost(0, "none")}
+}
+
 func benchKernels() benchTable {
 	return benchTable{
-		command: &cobra.Command{Use: "kernels", Short: "Comparisons a second of the Hamming kernels", Args: cli.AtMost(0, "none")},
+		command: tableCommand("kernels", "Comparisons a second of the Hamming kernels"),
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Kernels(ctx, c)
 		},
@@ -34,8 +40,7 @@ func benchKernels() benchTable {
 
 func benchGPU() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's",
-			Args: cli.AtMost(0, "none")},
+		command: tableCommand("gpu", "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's"),
 		missing: tables.NoGPU,
 		narrow:  []string{"rows"},
 	}
@@ -46,24 +51,18 @@ func benchGPU() benchTable {
 	return t
 }
 
+// measurement measures a table.
+type measurement = func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error)
+
 // measureWith measures a table with its options, for which add makes the flags of its command.
 func measureWith[T any](cmd *cobra.Command, usual, quick T, add func(*pflag.FlagSet, *T),
-	measure func(context.Context, *tables.Config, T) (*report.Report, error)) func(context.Context, *tables.Config,
-	[]string) (*report.Report, error) {
-	o := newOptions(cmd, usual, quick, add)
-	return func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-		chosen, err := o.chosen(c.Quick)
-		if err != nil {
-			return nil, err
-		}
-		return measure(ctx, c, chosen)
-	}
+	measure func(context.Context, *tables.Config, T) (*report.Report, error)) measurement {
+	return newOptions(cmd, usual, quick, add).measure(measure)
 }
 
 func benchTable5() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures",
-			Args: cli.AtMost(0, "none")},
+		command: tableCommand("table5", "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures"),
 	}
 	t.measure = measureWith(t.command, tables.DefaultTable5(), tables.QuickTable5(),
 		func(f *pflag.FlagSet, o *tables.Table5Options) {
@@ -75,9 +74,8 @@ func benchTable5() benchTable {
 
 func benchMatch() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin",
-			Args: cli.AtMost(0, "none")},
-		narrow: []string{"thresholds", "engines"},
+		command: tableCommand("match", "Exact streaming match while the window grows, against a plain PPJoin"),
+		narrow:  []string{"thresholds", "engines"},
 	}
 	t.measure = measureWith(t.command, tables.DefaultMatch(), tables.QuickMatch(),
 		func(f *pflag.FlagSet, o *tables.MatchOptions) {
@@ -86,9 +84,7 @@ func benchMatch() benchTable {
 			f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
 			f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
 		}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
-			if o.SVG == "" {
-				o.SVG = plotBeside(t.command, "crossing.svg")
-			}
+			o.SVG = cmp.Or(o.SVG, plotBeside(t.command, "crossing.svg"))
 			return tables.Match(ctx, c, o)
 		})
 	return t
@@ -104,11 +100,8 @@ func plotBeside(cmd *cobra.Command, name string) string {
 
 func benchLikeness() benchTable {
 	t := benchTable{
-		command: &cobra.Command{
-			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up",
-			Args: cli.AtMost(0, "none"),
-		},
-		narrow: []string{"rows", "thresholds"},
+		command: tableCommand("likeness", "Made-up sentences against real ones: lists, candidates and time of a look-up"),
+		narrow:  []string{"rows", "thresholds"},
 	}
 	t.measure = measureWith(t.command, tables.DefaultLikeness(), tables.QuickLikeness(), func(
 		f *pflag.FlagSet, o *tables.LikenessOptions,
@@ -123,9 +116,7 @@ func benchLikeness() benchTable {
 
 func benchGrowth() benchTable {
 	t := benchTable{
-		command: &cobra.Command{
-			Use: "growth", Short: "Look-ups in a window that grows to 25 M made-up sentences; 8 GB", Args: cli.AtMost(0, "none"),
-		},
+		command: tableCommand("growth", "Look-ups in a window that grows to 25 M made-up sentences; 8 GB"),
 		narrow:  []string{"rows", "thresholds", "engines"},
 		missing: tables.NoRoomToGrow,
 	}
@@ -140,9 +131,7 @@ func benchGrowth() benchTable {
 		f.StringVar(&o.Beside, "beside", o.Beside, "`file` with the figures of another build, which --json printed")
 		f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; growth.svg beside the document with --write")
 	}, func(ctx context.Context, c *tables.Config, o tables.GrowthOptions) (*report.Report, error) {
-		if o.SVG == "" {
-			o.SVG = plotBeside(t.command, "growth.svg")
-		}
+		o.SVG = cmp.Or(o.SVG, plotBeside(t.command, "growth.svg"))
 		return tables.Growth(ctx, c, o)
 	})
 	return t
@@ -150,11 +139,8 @@ func benchGrowth() benchTable {
 
 func benchStalls() benchTable {
 	t := benchTable{
-		command: &cobra.Command{
-			Use: "stalls", Short: "The longest stall of a worker, memory and time to fill, by the size of its window; 3 GB",
-			Args: cli.AtMost(0, "none"),
-		},
-		narrow: []string{"rows"},
+		command: tableCommand("stalls", "The longest stall of a worker, memory and time to fill, by the size of its window; 3 GB"),
+		narrow:  []string{"rows"},
 	}
 	t.measure = measureWith(t.command, tables.DefaultStalls(), tables.QuickStalls(), func(
 		f *pflag.FlagSet, o *tables.StallsOptions,
@@ -169,8 +155,7 @@ func benchStalls() benchTable {
 
 func benchEngines() benchTable {
 	return benchTable{
-		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto " +
-			"against the best", Args: cli.AtMost(0, "none")},
+		command: tableCommand("engines", "Look-ups by engine, window, threshold and batch; auto against the best"),
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.EngineGrid(ctx, c)
 		},
@@ -179,7 +164,7 @@ func benchEngines() benchTable {
 
 func benchMemory() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "memory", Short: "Bytes a distinct sentence, by part", Args: cli.AtMost(0, "none")},
+		command: tableCommand("memory", "Bytes a distinct sentence, by part"),
 	}
 	t.measure = measureWith(t.command, tables.DefaultMemory, tables.QuickMemory, func(f *pflag.FlagSet, sentences *int) {
 		f.IntVar(sentences, "sentences", *sentences, "distinct sentences, at most; 0: all")
@@ -219,7 +204,7 @@ func benchDetect() benchTable {
 
 func benchLatency() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "latency", Short: "From post to event through serve, over HTTP", Args: cli.AtMost(0, "none")},
+		command: tableCommand("latency", "From post to event through serve, over HTTP"),
 		starts:  true,
 		narrow:  []string{"rates"},
 	}
@@ -233,10 +218,9 @@ func benchLatency() benchTable {
 
 func benchFlood() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve",
-			Args: cli.AtMost(0, "none")},
-		starts: true,
-		narrow: []string{"max-matches"},
+		command: tableCommand("flood", "What variants of one template do to the other posts in serve"),
+		starts:  true,
+		narrow:  []string{"max-matches"},
 	}
 	t.measure = measureWith(t.command, tables.DefaultFlood(), tables.QuickFlood(),
 		func(f *pflag.FlagSet, o *tables.FloodOptions) {
@@ -253,9 +237,8 @@ func benchFlood() benchTable {
 
 func benchSwap() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, " +
-			"memory, the same events", Args: cli.AtMost(0, "none")},
-		starts: true,
+		command: tableCommand("swap", "A model learned and taken on by serve under load: latency, memory, the same events"),
+		starts:  true,
 	}
 	o := newOptions(t.command, tables.DefaultSwap(), tables.QuickSwap(), func(f *pflag.FlagSet, o *tables.SwapOptions) {
 		f.IntVar(&o.Rate, "rate", o.Rate, "posts a second")
@@ -263,13 +246,7 @@ func benchSwap() benchTable {
 		f.IntVar(&o.Bits, "bits", o.Bits, "bits of the codes")
 	})
 	t.check = func() error { return checkSwap(&o.usual) }
-	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-		chosen, err := o.chosen(c.Quick)
-		if err != nil {
-			return nil, err
-		}
-		return tables.Swap(ctx, c, chosen)
-	}
+	t.measure = o.measure(tables.Swap)
 	return t
 }
 
@@ -289,8 +266,7 @@ func checkSwap(o *tables.SwapOptions) error {
 
 func benchCluster() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "cluster", Short: "The route over several processes and a broker, against one process",
-			Args: cli.AtMost(0, "none")},
+		command: tableCommand("cluster", "The route over several processes and a broker, against one process"),
 		starts:  true,
 		missing: tables.NoBroker,
 		narrow:  []string{"brokers", "workers"},
@@ -308,8 +284,7 @@ func benchCluster() benchTable {
 
 func benchHot() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "hot", Short: "One text posted again and again across several processes: what it does to the others",
-			Args: cli.AtMost(0, "none")},
+		command: tableCommand("hot", "One text posted again and again across several processes: what it does to the others"),
 		starts:  true,
 		missing: tables.NoBroker,
 	}

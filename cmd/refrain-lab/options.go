@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"refrain/internal/cli"
+	"refrain/lab/bench/tables"
+	"refrain/lab/report"
 )
 
 // options are what a table is measured with: its defaults, or those of a quick run, and what flags say instead.
@@ -34,6 +38,17 @@ func (o *options[T]) chosen(quick bool) (T, error) {
 		return o.quick, err
 	}
 	return o.usual, err
+}
+
+// measure makes measure take the options of a run.
+func (o *options[T]) measure(measure func(context.Context, *tables.Config, T) (*report.Report, error)) measurement {
+	return func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+		chosen, err := o.chosen(c.Quick)
+		if err != nil {
+			return nil, err
+		}
+		return measure(ctx, c, chosen)
+	}
 }
 
 // copyFlag gives a flag the value of another of its kind. A list has to have something in it.

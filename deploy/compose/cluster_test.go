@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"refrain/internal/config"
 	"refrain/server"
 )
@@ -36,11 +34,7 @@ type clusterProject struct {
 
 func mustCluster(t *testing.T) clusterProject {
 	t.Helper()
-	var p clusterProject
-	if err := yaml.Unmarshal(mustRead(t, "../../docker-compose.cluster.yml"), &p); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return mustDecode[clusterProject](t, "../../docker-compose.cluster.yml")
 }
 
 // clusterSecrets are what make-secrets makes, in a directory of the test's.
@@ -148,15 +142,12 @@ func TestClusterNames(t *testing.T) {
 
 // TestClusterIsWatched: Prometheus asks every process, once.
 func TestClusterIsWatched(t *testing.T) {
-	var prometheus struct {
+	prometheus := mustDecode[struct {
 		ScrapeConfigs []struct {
 			Job    string                       `yaml:"job_name"`
 			Static []struct{ Targets []string } `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
-	}
-	if err := yaml.Unmarshal(mustRead(t, "cluster/prometheus.yaml"), &prometheus); err != nil {
-		t.Fatal(err)
-	}
+	}](t, "cluster/prometheus.yaml")
 	var targets, want []string
 	for _, s := range prometheus.ScrapeConfigs[0].Static {
 		targets = append(targets, s.Targets...)

@@ -35,13 +35,18 @@ type project struct {
 	Volumes map[string]any
 }
 
-func mustProject(t *testing.T) project {
+// mustDecode reads a file of YAML.
+func mustDecode[T any](t *testing.T, path string) (v T) {
 	t.Helper()
-	var p project
-	if err := yaml.Unmarshal(mustRead(t, "../../docker-compose.yml"), &p); err != nil {
+	if err := yaml.Unmarshal(mustRead(t, path), &v); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return v
+}
+
+func mustProject(t *testing.T) project {
+	t.Helper()
+	return mustDecode[project](t, "../../docker-compose.yml")
 }
 
 func mustRead(t *testing.T, path string) []byte {

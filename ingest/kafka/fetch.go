@@ -35,8 +35,8 @@ func answerBytes(partitions int) int32 {
 	return int32(max(minAnswer, min(maxAnswer, allAnswers/max(1, partitions))))
 }
 
-// reading is how many partitions this member reads.
-func (s *Source) reading() int {
+// assignedCount is how many partitions this member reads.
+func (s *Source) assignedCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.assigned)
@@ -50,7 +50,7 @@ func (s *Source) fetch(ctx context.Context, topic string, number int, at int64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+answerTimeout)
 	defer cancel()
-	limit := answerBytes(s.reading())
+	limit := answerBytes(s.assignedCount())
 	m, err := s.fetches.RoundTrip(ctx, s.client.Addr, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(minBytes), MaxBytes: limit,
 		IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,

@@ -34,7 +34,8 @@ func readEnvironment(c *server.Config, environ []string) error {
 		}
 		field, ok := fields[name]
 		if !ok {
-			errs = append(errs, fmt.Errorf("environment: %s is no setting of Refrain; a secret that the configuration names (env:NAME) needs a name that does not begin with REFRAIN_", name))
+			errs = append(errs, fmt.Errorf("environment: %s is no setting of Refrain; a secret that the configuration names "+
+				"(env:NAME) needs a name that does not begin with REFRAIN_", name))
 			continue
 		}
 		if err := set(field, value); err != nil {

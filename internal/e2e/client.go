@@ -27,7 +27,17 @@ type Posted struct {
 
 // Post sends lines of posts in one request.
 func (p *Process) Post(lines [][]byte) (Posted, error) {
-	resp, err := http.Post(p.URL("/v1/posts"), "application/x-ndjson", bytes.NewReader(bytes.Join(lines, nil)))
+	return p.PostBy(context.Background(), http.DefaultClient, lines)
+}
+
+// PostBy is Post by another client than the usual one.
+func (p *Process) PostBy(ctx context.Context, client *http.Client, lines [][]byte) (Posted, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL("/v1/posts"), bytes.NewReader(bytes.Join(lines, nil)))
+	if err != nil {
+		return Posted{}, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := client.Do(req)
 	if err != nil {
 		return Posted{}, err
 	}

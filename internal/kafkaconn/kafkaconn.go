@@ -154,7 +154,7 @@ func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	return frames.Wrap(c.traffic.On(conn), c.traffic.Request, c.report), nil
+	return frames.Wrap(c.traffic.Wrap(conn), c.traffic.Request, c.report), nil
 }
 
 // encrypt is for the host of the address, or for the name in its place.

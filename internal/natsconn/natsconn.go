@@ -118,7 +118,7 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wirecheck.NATS(d.traffic.On(conn)), nil
+	return wirecheck.NATS(d.traffic.Wrap(conn)), nil
 }
 
 // connect tries once.

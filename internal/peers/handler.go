@@ -55,12 +55,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == DeletionPath:
 		h.answerDeleted(w, r)
 	default:
-		h.answerInRoom(w, r)
+		h.admit(w, r)
 	}
 }
 
-// answerInRoom answers once there is room for the question.
-func (h *Handler) answerInRoom(w http.ResponseWriter, r *http.Request) {
+// admit answers once there is room for the question.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(func() { h.room = semaphore.NewWeighted(max(maxQuestions, h.maxQuestion())) })
 	size := h.maxQuestion()
 	if r.ContentLength >= 0 {

@@ -44,7 +44,7 @@ func (o *owner) answer(ctx context.Context, q Query) (*Answer, error) {
 	if o.look != nil {
 		return o.look(ctx, q)
 	}
-	return says(o.partitions...), nil
+	return answerOf(o.partitions...), nil
 }
 
 func match(q int) feed.Match {
@@ -56,7 +56,7 @@ func match(q int) feed.Match {
 	return m
 }
 
-func says(partitions ...int) *Answer {
+func answerOf(partitions ...int) *Answer {
 	a := &Answer{Partitions: partitions}
 	for _, q := range partitions {
 		a.Sentences = append(a.Sentences, Sentence{Index: q % 2, Matches: []feed.Match{match(q)}})
@@ -94,7 +94,7 @@ func mustAsk(t *testing.T, local *Answer, owners ...Owner) Result {
 func TestOneForAll(t *testing.T) {
 	x, y := start(t, 1, 4), start(t, 2, 3)
 	at := func(o *owner) Owner { return Owner{Address: o.server.URL, Epoch: 1} }
-	r := mustAsk(t, says(0, 5), Owner{}, at(x), at(y), at(y), at(x), Owner{})
+	r := mustAsk(t, answerOf(0, 5), Owner{}, at(x), at(y), at(y), at(x), Owner{})
 	want := map[int][]string{0: {"p0", "p2", "p4"}, 1: {"p1", "p3", "p5"}}
 	if diff := cmp.Diff(want, posts(r)); diff != "" || len(r.Missing) > 0 || len(r.Reasons) > 0 {
 		t.Errorf("missing %v, %v, difference %s", r.Missing, r.Reasons, diff)
@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 
 // TestLimit: what there is no room for is not left out in silence; what two say counts once.
 func TestLimit(t *testing.T) {
-	r := merge(4, []*Answer{says(0, 2), says(2, 0), says(1, 2), nil, says(3)}, 3, nil)
+	r := merge(4, []*Answer{answerOf(0, 2), answerOf(2, 0), answerOf(1, 2), nil, answerOf(3)}, 3, nil)
 	if got := posts(r); !cmp.Equal(got, map[int][]string{0: {"p0", "p2"}, 1: {"p1"}}) || !r.Sentences[1].Truncated || len(r.Missing) > 0 {
 		t.Errorf("%v, %+v", got, r)
 	}
@@ -210,7 +210,7 @@ func TestDirectory(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	body, err := encode(says(0, 1, 2))
+	body, err := encode(answerOf(0, 1, 2))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -31,8 +31,8 @@ func (m *Meter) Request(what string) {
 	m.requests.Add(context.Background(), 1, metric.WithAttributes(attribute.String("request", what)))
 }
 
-// On counts what goes over a connection.
-func (m *Meter) On(c net.Conn) net.Conn { return &conn{Conn: c, meter: m} }
+// Wrap counts what goes over a connection.
+func (m *Meter) Wrap(c net.Conn) net.Conn { return &conn{Conn: c, meter: m} }
 
 type conn struct {
 	net.Conn

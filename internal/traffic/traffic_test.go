@@ -23,7 +23,7 @@ func TestMeter(t *testing.T) {
 	first.Request("Fetch")
 	second.Request("Fetch")
 	second.Request("Produce")
-	c := first.On(ours)
+	c := first.Wrap(ours)
 	go func() {
 		_, _ = io.ReadFull(broker, make([]byte, 7)) // the test fails without it
 		_, _ = broker.Write([]byte("abc"))

@@ -48,7 +48,8 @@ func (c *ClusterConfig) validate() error {
 		many = fmt.Errorf("replicas: %d, want %d or fewer", c.Replicas, maxReplicas)
 	}
 	return errors.Join(c.Conn.Validate(), many, check.AtLeast(0, "replicas", c.Replicas),
-		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
+		check.AtLeast(1, "max payload", c.MaxPayload), check.AtLeast(time.Second, "delta", c.Delta),
+		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
 }
 
 // Cluster is a connection to NATS servers of somebody else, one or a cluster, that keep topics and stores in JetStream.
@@ -121,8 +122,8 @@ func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error
 		may = func() error { return cmp.Or(w.refusal(), c.checkClock()) }
 	}
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
-	err := untilFound(ctx, func(ctx context.Context) (err error) {
-		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.why}, ensure)
+	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
+		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.lossErr}, ensure)
 		return err
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	}
 	w := newWatched(bucketPrefix+name, c.cfg.Logger)
 	var kv js.KeyValue
-	err := untilFound(ctx, func(ctx context.Context) (err error) {
+	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
 		if err = c.ensureStore(ctx, name, w); err == nil {
 			kv, err = c.js.KeyValue(ctx, name)
 		}
@@ -174,7 +175,7 @@ func (c *Cluster) check() error {
 
 // Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
 func (c *Cluster) Lost() error {
-	if err := c.watch.lost(); err != nil {
+	if err := c.watch.lossErr(); err != nil {
 		return fmt.Errorf("nats %s: %w", c.cfg.Conn.String(), err)
 	}
 	return nil
@@ -204,9 +205,9 @@ func untilAvailable(ctx context.Context, try func(context.Context) error) error 
 	return retryFor(ctx, availableWait, isUnavailable, try)
 }
 
-// untilFound tries again, too, while the server that is asked has not heard yet of a stream that was just made: by another
+// retryUntilFound tries again, too, while the server that is asked has not heard yet of a stream that was just made: by another
 // process, perhaps.
-func untilFound(ctx context.Context, try func(context.Context) error) error {
+func retryUntilFound(ctx context.Context, try func(context.Context) error) error {
 	again := func(err error) bool {
 		return isUnavailable(err) || errors.Is(err, js.ErrStreamNotFound) || errors.Is(err, js.ErrBucketNotFound)
 	}

@@ -163,11 +163,12 @@ func TestClusterThatWillNotDo(t *testing.T) {
 		change func(*jetstream.ClusterConfig)
 		want   []string
 	}{
-		"small messages":     {nil, nil, []string{"takes messages of 1048576 bytes, want 8388608", "set max_payload: 8388608"}},
-		"no JetStream":       {func(o *server.Options) { o.JetStream = false; payload(o) }, nil, []string{"not enabled", "store_dir"}},
-		"wrong password":     {func(o *server.Options) { o.Username, o.Password = "a", "b" }, nil, []string{"Authorization"}},
-		"wrong settings":     {nil, func(c *jetstream.ClusterConfig) { c.Conn.Servers, c.Replicas = nil, 6 }, []string{"no servers", "replicas: 6"}},
-		"negative and empty": {nil, func(c *jetstream.ClusterConfig) { c.Logger, c.Replicas, c.MaxPayload = nil, -1, 0 }, []string{"logger", "replicas: -1", "max payload: 0"}},
+		"small messages": {nil, nil, []string{"takes messages of 1048576 bytes, want 8388608", "set max_payload: 8388608"}},
+		"no JetStream":   {func(o *server.Options) { o.JetStream = false; payload(o) }, nil, []string{"not enabled", "store_dir"}},
+		"wrong password": {func(o *server.Options) { o.Username, o.Password = "a", "b" }, nil, []string{"Authorization"}},
+		"wrong settings": {nil, func(c *jetstream.ClusterConfig) { c.Conn.Servers, c.Replicas = nil, 6 }, []string{"no servers", "replicas: 6"}},
+		"negative and empty": {nil, func(c *jetstream.ClusterConfig) { c.Logger, c.Replicas, c.MaxPayload = nil, -1, 0 },
+			[]string{"logger", "replicas: -1", "max payload: 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := clusterConfig(t, natstest.MustServer(t, test.server).Config())
@@ -199,7 +200,8 @@ func TestForeignSettings(t *testing.T) {
 		change func(*js.StreamConfig)
 		want   []string
 	}{
-		"discard":     {func(s *js.StreamConfig) { s.Discard = js.DiscardNew }, []string{"discard DiscardNew, want DiscardOld", "nats stream edit sentences --discard=old"}},
+		"discard": {func(s *js.StreamConfig) { s.Discard = js.DiscardNew },
+			[]string{"discard DiscardNew, want DiscardOld", "nats stream edit sentences --discard=old"}},
 		"messages":    {func(s *js.StreamConfig) { s.MaxMsgs = 100 }, []string{"max messages 100, want no limit", "nats stream edit sentences --max-msgs=-1"}},
 		"per subject": {func(s *js.StreamConfig) { s.MaxMsgsPerSubject = 7 }, []string{"per subject 7", "--max-msgs-per-subject=-1"}},
 		"size":        {func(s *js.StreamConfig) { s.MaxMsgSize = 1000 }, []string{"max message size 1000", "--max-msg-size=-1"}},
@@ -273,9 +275,12 @@ func TestAccountLimits(t *testing.T) {
 		change func(*jetstream.TopicConfig)
 		want   []string
 	}{
-		{server.JetStreamAccountLimits{MaxStore: 1 << 30, MaxStreams: 1, MaxConsumers: -1, MaxMemory: -1}, nil, []string{"maximum number of streams", "nats account info"}},
-		{server.JetStreamAccountLimits{MaxStore: 1 << 20, MaxStreams: -1, MaxConsumers: -1, MaxMemory: -1}, func(c *jetstream.TopicConfig) { c.MaxBytes = 1 << 30 }, []string{"storage", "nats account info"}},
-		{server.JetStreamAccountLimits{MaxStore: 1 << 30, MaxStreams: -1, MaxConsumers: -1, MaxMemory: -1, MaxBytesRequired: true}, nil, []string{"max bytes", "topics.max_bytes"}},
+		{server.JetStreamAccountLimits{MaxStore: 1 << 30, MaxStreams: 1, MaxConsumers: -1, MaxMemory: -1}, nil,
+			[]string{"maximum number of streams", "nats account info"}},
+		{server.JetStreamAccountLimits{MaxStore: 1 << 20, MaxStreams: -1, MaxConsumers: -1, MaxMemory: -1},
+			func(c *jetstream.TopicConfig) { c.MaxBytes = 1 << 30 }, []string{"storage", "nats account info"}},
+		{server.JetStreamAccountLimits{MaxStore: 1 << 30, MaxStreams: -1, MaxConsumers: -1, MaxMemory: -1, MaxBytesRequired: true}, nil,
+			[]string{"max bytes", "topics.max_bytes"}},
 	} {
 		s.Limit(test.limits)
 		c := mustConnect(t, s.Config())

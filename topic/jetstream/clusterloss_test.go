@@ -108,7 +108,7 @@ func wantCheck(t *testing.T, c *jetstream.Cluster, want string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for again := time.NewTicker(50 * time.Millisecond); ; {
-		c.Look(t.Context())
+		c.Poll(t.Context())
 		err := c.Check()
 		if err == nil && want == "" || err != nil && want != "" && strings.Contains(err.Error(), want) {
 			again.Stop()

@@ -31,5 +31,5 @@ func (s *Server) PublishCoded(subject, coding, data string) error {
 	return err
 }
 
-// Look is what the watch does every two seconds.
-func (c *Cluster) Look(ctx context.Context) { c.watch.look(ctx) }
+// Poll is what the watch does every two seconds.
+func (c *Cluster) Poll(ctx context.Context) { c.watch.poll(ctx) }

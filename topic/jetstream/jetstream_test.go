@@ -148,7 +148,8 @@ func TestFixedSettings(t *testing.T) {
 		want   string
 		change func(*jetstream.TopicConfig)
 	}{
-		{"made with partitions 2 and cannot go on with 3: go back to 2, or start with other topics: an empty data directory, or on a broker another topics.name", with(3, "4")},
+		{"made with partitions 2 and cannot go on with 3: go back to 2, or start with other topics: an empty data directory, " +
+			"or on a broker another topics.name", with(3, "4")},
 		{"made with min_tokens 4 and cannot go on with 5", with(2, "5")},
 	}
 	for _, test := range tests {

@@ -204,12 +204,12 @@ func (l *Leases) turn(ctx context.Context) error {
 		l.cfg.Logger.Warn("another process has this worker's name, or had it when it died: waiting for it to end", "component",
 			"nats", "group", l.cfg.Group, "worker", l.cfg.Member)
 	}
-	l.report(errors.Join(l.bury(ctx, dead), l.deal(ctx, live)))
+	l.report(errors.Join(l.expire(ctx, dead), l.deal(ctx, live)))
 	return nil
 }
 
-// bury removes the keys of dead processes: the others need not find out for themselves.
-func (l *Leases) bury(ctx context.Context, dead []string) error {
+// expire removes the keys of dead processes: the others need not find out for themselves.
+func (l *Leases) expire(ctx context.Context, dead []string) error {
 	for _, key := range dead {
 		l.cfg.Logger.Warn("a worker gives no sign of life: its parts go to others", "component", "nats", "group", l.cfg.Group,
 			"worker", l.view.entries[key].Worker)

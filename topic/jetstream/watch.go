@@ -40,7 +40,7 @@ type watch struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	looking     sync.Mutex // one look at a time
+	polling     sync.Mutex // one poll at a time
 	skewWarning rate.Sometimes
 
 	mu        sync.Mutex
@@ -48,7 +48,7 @@ type watch struct {
 	connected time.Time // when it was last seen
 }
 
-// watched is what is known of a stream. Its topic, marks, short and gone are those of the look.
+// watched is what is known of a stream. Its topic, marks, short and gone belong to the poll.
 type watched struct {
 	name   string
 	log    *slog.Logger
@@ -59,7 +59,7 @@ type watched struct {
 	short  int              // how often in a row it ended before its last mark
 
 	mu      sync.Mutex
-	problem error         // of the last look
+	problem error         // of the last poll
 	unsafe  error         // its settings are such that records could get lost
 	lost    error         // for ever
 	ahead   time.Duration // our clock, of that of the server that leads the stream
@@ -78,8 +78,8 @@ func newWatched(name string, log *slog.Logger) *watched {
 	return &watched{name: name, log: log, ended: make(chan struct{})}
 }
 
-// why is what has become of the stream, nil while it is what it was.
-func (x *watched) why() error {
+// lossErr is what has become of the stream, nil while it is what it was.
+func (x *watched) lossErr() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.lost
@@ -133,12 +133,12 @@ func (w *watch) problems() error {
 	return errors.Join(errs...)
 }
 
-// lost is why the first stream that is another one than it was is that; nil: all are what they were.
-func (w *watch) lost() error {
+// lossErr is why the first stream that is another one than it was is that; nil: all are what they were.
+func (w *watch) lossErr() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.streams {
-		if err := x.why(); err != nil {
+		if err := x.lossErr(); err != nil {
 			return err
 		}
 	}
@@ -153,15 +153,15 @@ func (w *watch) run(ctx context.Context) {
 			again.Stop()
 			return
 		case <-again.C:
-			w.look(ctx)
+			w.poll(ctx)
 		}
 	}
 }
 
-// look asks after all streams at once.
-func (w *watch) look(ctx context.Context) {
-	w.looking.Lock()
-	defer w.looking.Unlock()
+// poll asks after all streams at once.
+func (w *watch) poll(ctx context.Context) {
+	w.polling.Lock()
+	defer w.polling.Unlock()
 	if !w.cluster.conn.IsConnected() {
 		return
 	}
@@ -172,14 +172,14 @@ func (w *watch) look(ctx context.Context) {
 	var g errgroup.Group
 	g.SetLimit(8)
 	for _, x := range streams {
-		g.Go(func() error { w.lookAt(ctx, x); return nil })
+		g.Go(func() error { w.pollStream(ctx, x); return nil })
 	}
 	_ = g.Wait() // none has an error: each notes its own
-	w.warn()
+	w.warnOfSkew()
 }
 
-func (w *watch) lookAt(ctx context.Context, x *watched) {
-	if x.why() != nil {
+func (w *watch) pollStream(ctx context.Context, x *watched) {
+	if x.lossErr() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
@@ -187,7 +187,7 @@ func (w *watch) lookAt(ctx context.Context, x *watched) {
 	asked := w.cluster.cfg.Now()
 	stream, err := w.cluster.js.Stream(ctx, x.name)
 	if err == nil {
-		x.time(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
+		x.setSkew(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
 	}
 	if errors.Is(err, context.Canceled) {
 		return
@@ -217,7 +217,7 @@ func (x *watched) missing() error {
 		x.gone = time.Now()
 	}
 	if time.Since(x.gone) >= goneAfter {
-		x.end(fmt.Errorf("stream %s has been deleted with all that it held: starting again, which makes it anew", x.name))
+		x.markLost(fmt.Errorf("stream %s has been deleted with all that it held: starting again, which makes it anew", x.name))
 	}
 	return fmt.Errorf("stream %s is gone: somebody has deleted it, or the servers have lost it; it is made anew in a moment, empty: "+
 		"to restore it, stop all processes first", x.name)
@@ -236,7 +236,7 @@ func (x *watched) setUnsafe(err error) {
 	x.unsafe = err
 }
 
-func (x *watched) time(ahead time.Duration) {
+func (x *watched) setSkew(ahead time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ahead, x.timed = ahead, true
@@ -259,8 +259,8 @@ func (w *watch) skew() (ahead time.Duration, measured bool) {
 // warnSkew is the difference of clocks from which on it is reported.
 const warnSkew = time.Second
 
-// warn says now and then that our clock differs.
-func (w *watch) warn() {
+// warnOfSkew says now and then that our clock differs.
+func (w *watch) warnOfSkew() {
 	if ahead, _ := w.skew(); ahead.Abs() > warnSkew {
 		w.skewWarning.Do(func() {
 			w.cluster.cfg.Logger.Warn("nats: our clock differs from the servers': set it right", "ahead", ahead.String(),
@@ -310,7 +310,7 @@ func (x *watched) compare(ctx context.Context, stream js.Stream) error {
 	info := stream.CachedInfo()
 	l, err := parseLineage(info.Config.Metadata[metadataLineage])
 	if err != nil || !l.continues(x.topic.lineage) {
-		x.end(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
+		x.markLost(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
 		return nil
 	}
 	state := &info.State
@@ -320,21 +320,21 @@ func (x *watched) compare(ctx context.Context, stream js.Stream) error {
 		if x.short++; x.short < 2 {
 			return nil
 		}
-		return x.cut(ctx, stream, l)
+		return x.recordLoss(ctx, stream, l)
 	}
 	x.short = 0
 	if n > 0 {
 		if same, err := isSame(ctx, stream, x.marks[n-1]); err != nil {
 			return err
 		} else if !same {
-			return x.cut(ctx, stream, l)
+			return x.recordLoss(ctx, stream, l)
 		}
 	}
-	x.remember(mark{state.LastSeq, state.LastTime})
+	x.appendMark(mark{state.LastSeq, state.LastTime})
 	return nil
 }
 
-func (x *watched) remember(m mark) {
+func (x *watched) appendMark(m mark) {
 	n := len(x.marks)
 	if m.seq == 0 || n > 0 && x.marks[n-1] == m {
 		return
@@ -357,9 +357,9 @@ func isSame(ctx context.Context, stream js.Stream, m mark) (bool, error) {
 	return got.Time.Equal(m.time), nil
 }
 
-// cut begins an incarnation behind the newest message that is still the same. Two processes may do so at once: one of
+// recordLoss begins an incarnation behind the newest message that is still the same. Two processes may do so at once: one of
 // the two incarnations is forgotten, and what was stored in the other counts as of an unknown one.
-func (x *watched) cut(ctx context.Context, stream js.Stream, l lineage) error {
+func (x *watched) recordLoss(ctx context.Context, stream js.Stream, l lineage) error {
 	kept := uint64(0)
 	for _, m := range slices.Backward(x.marks) {
 		same, err := isSame(ctx, stream, m)
@@ -378,13 +378,13 @@ func (x *watched) cut(ctx context.Context, stream js.Stream, l lineage) error {
 			return fmt.Errorf("begin incarnation: %w", err)
 		}
 	}
-	x.end(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: starting again, to do again what was done "+
+	x.markLost(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: starting again, to do again what was done "+
 		"with them", x.name, kept+1))
 	return nil
 }
 
-// end ends what this process does with the topic, until it is started again.
-func (x *watched) end(why error) {
+// markLost ends what this process does with the topic, until it is started again.
+func (x *watched) markLost(why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.lost == nil {

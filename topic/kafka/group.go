@@ -152,7 +152,7 @@ func (g *Group) next() (*kafka.Generation, error) {
 	defer cancel()
 	switch {
 	case !g.refused.IsZero():
-		ctx, cancel = context.WithDeadline(ctx, g.waitsUntil())
+		ctx, cancel = context.WithDeadline(ctx, g.rejoinDeadline())
 		defer cancel()
 	case g.memberID() == "" && g.told == "":
 		ctx, cancel = context.WithTimeout(ctx, g.cfg.Heartbeat)
@@ -161,8 +161,8 @@ func (g *Group) next() (*kafka.Generation, error) {
 	return g.group.Next(ctx)
 }
 
-// waitsUntil is when a process that was dead when it had our name would be gone.
-func (g *Group) waitsUntil() time.Time { return g.refused.Add(2*g.cfg.Session + g.cfg.Rebalance) }
+// rejoinDeadline is when a process that was dead when it had our name would be gone.
+func (g *Group) rejoinDeadline() time.Time { return g.refused.Add(2*g.cfg.Session + g.cfg.Rebalance) }
 
 // waited is called when next has waited long enough.
 func (g *Group) waited() error {

@@ -17,7 +17,7 @@ func TestRefusedInEveryGeneration(t *testing.T) {
 		g.cfg.Logger = slog.New(slog.DiscardHandler)
 		for range 3 {
 			g.refuse()
-			if waits := time.Until(g.waitsUntil()); waits < 2*g.cfg.Session+g.cfg.Rebalance {
+			if waits := time.Until(g.rejoinDeadline()); waits < 2*g.cfg.Session+g.cfg.Rebalance {
 				t.Errorf("waits for %v, want a join and two sessions", waits)
 			}
 			time.Sleep(20 * time.Second)

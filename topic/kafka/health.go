@@ -70,7 +70,7 @@ func (h *health) watch(l *link, topics func() []*link, recheck func(context.Cont
 		defer looks.Stop()
 		defer rechecks.Stop()
 		for ctx.Err() == nil {
-			h.look(ctx, l, topics())
+			h.poll(ctx, l, topics())
 			select {
 			case <-looks.C:
 			case <-rechecks.C:
@@ -88,7 +88,7 @@ func (h *health) stop() {
 	}
 }
 
-func (h *health) look(ctx context.Context, l *link, topics []*link) {
+func (h *health) poll(ctx context.Context, l *link, topics []*link) {
 	ctx, cancel := context.WithTimeout(ctx, unreachableAfter)
 	defer cancel()
 	byName, names := map[string]*link{}, []string{}
@@ -113,7 +113,7 @@ func (h *health) look(ctx context.Context, l *link, topics []*link) {
 			if err := one.wrong(t); err != nil {
 				h.topics[t.Name] = err
 			}
-			h.watchGone(one, kafka.Error(t.ErrorCode))
+			h.observeDeleted(one, kafka.Error(t.ErrorCode))
 		}
 	}
 	h.logChanges(l.cluster.cfg.Logger)
@@ -139,8 +139,8 @@ func (h *health) logChanges(log *slog.Logger) {
 // of all topics.
 const goneAfter = 10 * time.Second
 
-// watchGone notes since when a topic does not exist, and in the end that it is deleted.
-func (h *health) watchGone(l *link, code kafka.Error) {
+// observeDeleted notes since when a topic does not exist, and in the end that it is deleted.
+func (h *health) observeDeleted(l *link, code kafka.Error) {
 	if code != kafka.UnknownTopicOrPartition {
 		delete(h.gone, l.topic)
 		return
@@ -150,7 +150,7 @@ func (h *health) watchGone(l *link, code kafka.Error) {
 	if !known {
 		h.gone[l.topic] = h.now()
 	} else if h.now().Sub(since) >= goneAfter {
-		l.lose(fmt.Errorf("%w: topic %s has been deleted with all that it held: starting again, which makes it anew",
+		l.markLost(fmt.Errorf("%w: topic %s has been deleted with all that it held: starting again, which makes it anew",
 			topic.ErrBeyondEnd, l.topic))
 	}
 }
@@ -165,7 +165,7 @@ func (l *link) wrong(t *metadata.ResponseTopic) error {
 	default:
 		return fmt.Errorf("topic %s: %w", t.Name, l.denied("Describe", code))
 	}
-	if s := l.wants(); s != nil && len(t.Partitions) < s.partitions {
+	if s := l.openSpec(); s != nil && len(t.Partitions) < s.partitions {
 		return fmt.Errorf("topic %s has %d partitions, and had %d: somebody has made it anew", t.Name, len(t.Partitions), s.partitions)
 	}
 	var leaderless, few []int32
@@ -224,7 +224,7 @@ func (h *health) measure(sent, stamped, acknowledged time.Time) {
 func (h *health) check(delta time.Duration, topics []*link) error {
 	var errs []error
 	for _, l := range topics {
-		errs = append(errs, cmp.Or(l.whyLost(), l.refusal()))
+		errs = append(errs, cmp.Or(l.lossErr(), l.refusal()))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

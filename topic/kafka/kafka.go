@@ -131,7 +131,7 @@ func (c *Cluster) Check() error { return c.health.check(c.cfg.Delta, c.openTopic
 // Lost says why a topic is another one than it was, which only a new start of the process mends; nil: none is.
 func (c *Cluster) Lost() error {
 	for _, l := range c.openTopics() {
-		if err := l.whyLost(); err != nil {
+		if err := l.lossErr(); err != nil {
 			return fmt.Errorf("kafka: %w", err)
 		}
 	}

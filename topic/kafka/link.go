@@ -203,11 +203,11 @@ func moved(err error) bool {
 // a broker is missing.
 func IsTemporary(err error) bool {
 	return moved(err) || errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) || isPassing(err)
+		errors.Is(err, ErrNotAcknowledged) || kafkaconn.HungUp(err) || isTransient(err)
 }
 
-// isPassing reports whether a broker says that it cannot now. Of replicas there were enough when they were counted.
-func isPassing(err error) bool {
+// isTransient reports whether a broker says that it cannot now. Of replicas there were enough when they were counted.
+func isTransient(err error) bool {
 	var code kafka.Error
 	return errors.As(err, &code) && (code.Temporary() || code == kafka.InvalidReplicationFactor || code == kafka.Unknown)
 }

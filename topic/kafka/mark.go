@@ -36,8 +36,8 @@ func markOf(r *received, now time.Time) mark {
 	return mark{offset: r.offset, stamp: r.time, sum: xxh3.Hash(r.value), read: now}
 }
 
-// is reports whether r is the record of the mark.
-func (m *mark) is(r *received) bool {
+// matches reports whether r is the record of the mark.
+func (m *mark) matches(r *received) bool {
 	return r.offset == m.offset && r.time.Equal(m.stamp) && xxh3.Hash(r.value) == m.sum
 }
 
@@ -75,8 +75,8 @@ func (s *suspicion) confirm(why error) (wait error) {
 
 func (s *suspicion) clear() { s.since = time.Time{} }
 
-// note puts the last record of an answer behind the others, and in the place of one that is hardly older.
-func (m *marks) note(r *received, now time.Time) {
+// append puts the last record of an answer behind the others, and in the place of one that is hardly older.
+func (m *marks) append(r *received, now time.Time) {
 	if n := len(m.all); n > 1 && now.Sub(m.all[n-2].read) < markEvery {
 		m.all = m.all[:n-1]
 	}
@@ -93,8 +93,8 @@ func (m *marks) last() *mark {
 	return &m.all[len(m.all)-1]
 }
 
-// errOther says that a partition has another record where one was read.
-var errOther = errors.New("there is another record")
+// errOtherRecord says that a partition has another record where one was read.
+var errOtherRecord = errors.New("there is another record")
 
 // check looks whether the record of a mark is there, in a partition that has records from start up to end. Records that
 // retention or compaction has dropped are no other ones.
@@ -109,25 +109,25 @@ func (l *link) check(ctx context.Context, partition int, m *mark, start, end int
 	switch {
 	case err != nil:
 		return err
-	case len(f.records) > 0 && m.is(&f.records[0]), compacted && (len(f.records) == 0 || f.records[0].offset > m.offset):
+	case len(f.records) > 0 && m.matches(&f.records[0]), compacted && (len(f.records) == 0 || f.records[0].offset > m.offset):
 		return nil
 	case len(f.records) == 0: // a new leader does not hand out yet all that the last one did
 		return fmt.Errorf("partition %d at %d: %w", partition, m.offset, kafka.OffsetNotAvailable)
 	}
-	return fmt.Errorf("partition %d at %d: %w: %w", partition, m.offset, topic.ErrBeyondEnd, errOther)
+	return fmt.Errorf("partition %d at %d: %w: %w", partition, m.offset, topic.ErrBeyondEnd, errOtherRecord)
 }
 
-// extent is where the partitions begin and end now.
-func (t *Topic) extent(ctx context.Context) (start, end []int64, err error) {
+// currentBounds is where the partitions begin and end now.
+func (t *Topic) currentBounds(ctx context.Context) (start, end []int64, err error) {
 	if start, err = t.start(ctx, 0); err == nil {
 		end, err = t.ends(ctx)
 	}
 	return start, end, err
 }
 
-// assure checks the last records of partitions that a reader is about to go on with, if anything has failed since. Where the
+// verify checks the last records of partitions that a reader is about to go on with, if anything has failed since. Where the
 // topic is another one it notes that, and the reader has ended.
-func (r *reader) assure(ctx context.Context, parts []from) error {
+func (r *reader) verify(ctx context.Context, parts []from) error {
 	count := r.topic.link.interruptions.Load()
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p from) bool {
 		m := &r.marks[p.partition]
@@ -136,14 +136,14 @@ func (r *reader) assure(ctx context.Context, parts []from) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	start, end, err := r.topic.extent(ctx)
+	start, end, err := r.topic.currentBounds(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		err := r.assureOne(ctx, p, start[p.partition], end[p.partition])
+		err := r.verifyOne(ctx, p, start[p.partition], end[p.partition])
 		if errors.Is(err, topic.ErrBeyondEnd) {
-			return r.suspect(ctx, p.partition, err)
+			return r.confirmLoss(ctx, p.partition, err)
 		}
 		if err != nil {
 			return err
@@ -153,8 +153,8 @@ func (r *reader) assure(ctx context.Context, parts []from) error {
 	return nil
 }
 
-// assureOne checks the last record of a partition, or learns which it is when the reader begins.
-func (r *reader) assureOne(ctx context.Context, p from, start, end int64) error {
+// verifyOne checks the last record of a partition, or learns which it is when the reader begins.
+func (r *reader) verifyOne(ctx context.Context, p from, start, end int64) error {
 	if last := r.marks[p.partition].last(); last != nil {
 		return r.topic.link.check(ctx, p.partition, last, start, end, r.topic.cfg.Compact)
 	}
@@ -164,37 +164,37 @@ func (r *reader) assureOne(ctx context.Context, p from, start, end int64) error 
 	}
 	f, err := r.topic.link.fetchNow(ctx, p.partition, before)
 	if err == nil && len(f.records) > 0 && f.records[0].offset == before {
-		r.note(p.partition, &f.records[0])
+		r.appendMark(p.partition, &f.records[0])
 	}
 	return err
 }
 
-// note remembers the last record that was read of a partition.
-func (r *reader) note(partition int, last *received) {
+// appendMark remembers the last record that was read of a partition.
+func (r *reader) appendMark(partition int, last *received) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.marks[partition].note(last, time.Now())
+	r.marks[partition].append(last, time.Now())
 }
 
-// suspect looks again for a while, and then takes a loss for one.
-func (r *reader) suspect(ctx context.Context, p int, why error) error {
+// confirmLoss looks again for a while, and then takes a loss for one.
+func (r *reader) confirmLoss(ctx context.Context, p int, why error) error {
 	if wait := r.marks[p].loss.confirm(why); wait != nil {
 		return wait
 	}
-	return r.lose(ctx, why)
+	return r.recordLoss(ctx, why)
 }
 
-// lose begins an incarnation of the topic, until that is durable, and ends what this process does with the topic. It
+// recordLoss begins an incarnation of the topic, until that is durable, and ends what this process does with the topic. It
 // needs the brokers for that, and they may just have come back.
-func (r *reader) lose(ctx context.Context, why error) error {
+func (r *reader) recordLoss(ctx context.Context, why error) error {
 	t := r.topic
 	for pauses := retry.Steady(); ; {
-		kept, err := r.kept(ctx)
+		kept, err := r.intactEnds(ctx)
 		if err == nil {
-			err = t.link.cluster.registry.begin(ctx, t.cfg.Name, kept)
+			err = t.link.cluster.registry.addIncarnation(ctx, t.cfg.Name, kept)
 		}
 		if err == nil {
-			t.link.lose(lostRecords(t.cfg.Name, why))
+			t.link.markLost(lostRecords(t.cfg.Name, why))
 			return nil
 		}
 		t.cfg.Logger.Error("kafka: retrying to note that a topic has lost records", "topic", t.cfg.Name, "reason", why, "error", err)
@@ -209,9 +209,9 @@ func lostRecords(name string, why error) error {
 		"starting again, to do again what was done with them: %w", name, why)
 }
 
-// kept is up to where each partition is what it was, as far as this reader knows.
-func (r *reader) kept(ctx context.Context) ([]int64, error) {
-	start, end, err := r.topic.extent(ctx)
+// intactEnds is up to where each partition is what it was, as far as this reader knows.
+func (r *reader) intactEnds(ctx context.Context) ([]int64, error) {
+	start, end, err := r.topic.currentBounds(ctx)
 	if err != nil {
 		return nil, err
 	}

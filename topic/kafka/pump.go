@@ -32,7 +32,7 @@ func (r *reader) supervise() {
 	without := &brokerIO{pauses: retry.Quick()} // while no broker says who leads
 	for {
 		leaders, err := r.topic.link.leaders(r.ctx)
-		if r.ctx.Err() != nil || r.topic.link.whyLost() != nil {
+		if r.ctx.Err() != nil || r.topic.link.lossErr() != nil {
 			return
 		}
 		if err == nil {
@@ -77,7 +77,7 @@ func (r *reader) loop(id int32, broker *brokerIO) {
 		}
 		err := r.turnOf(broker, parts)
 		r.unclaim(parts)
-		if r.ctx.Err() != nil || r.topic.link.whyLost() != nil {
+		if r.ctx.Err() != nil || r.topic.link.lossErr() != nil {
 			return
 		}
 		r.observe(broker, err)
@@ -123,7 +123,7 @@ func (r *reader) advance(p int, next int64) {
 
 // turnOf makes one request, and hands on what it brings.
 func (r *reader) turnOf(broker *brokerIO, parts []from) error {
-	if err := cmp.Or(r.assure(r.ctx, parts), r.topic.link.whyLost()); err != nil {
+	if err := cmp.Or(r.verify(r.ctx, parts), r.topic.link.lossErr()); err != nil {
 		return err
 	}
 	wait, minBytes := quietWait, 1
@@ -169,7 +169,7 @@ func (r *reader) handOn(f *fetched, at int64) error {
 		if err := r.put(i); err != nil {
 			return err
 		}
-		r.note(f.partition, &f.records[n-1])
+		r.appendMark(f.partition, &f.records[n-1])
 	}
 	r.marks[f.partition].loss.clear()
 	r.advance(f.partition, f.next)
@@ -192,7 +192,7 @@ func (r *reader) outOfRange(p int, at int64) error {
 		}
 		r.advance(p, start[p])
 	case at > end[p]:
-		return r.suspect(r.ctx, p, beyondEnd(p, at, end[p]))
+		return r.confirmLoss(r.ctx, p, beyondEnd(p, at, end[p]))
 	default: // a new leader that does not know yet how far the log goes
 		return fmt.Errorf("partition %d at %d: %w", p, at, kafka.OffsetNotAvailable)
 	}

@@ -70,7 +70,7 @@ func (t *Topic) OpenNarrow(ctx context.Context, from []int64) (topic.Reader, err
 }
 
 func (t *Topic) open(ctx context.Context, from []int64, ahead int64) (topic.Reader, error) {
-	if err := cmp.Or(topic.CheckFrom(from, t.cfg.Partitions), t.link.whyLost()); err != nil {
+	if err := cmp.Or(topic.CheckFrom(from, t.cfg.Partitions), t.link.lossErr()); err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", t.cfg.Name, err)
 	}
 	end, err := t.ends(ctx)
@@ -104,8 +104,8 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return nil, topic.ErrClosed
-	case r.topic.link.whyLost() != nil:
-		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.whyLost())
+	case r.topic.link.lossErr() != nil:
+		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.lossErr())
 	case r.held != nil:
 		err := r.held
 		r.held = nil
@@ -115,7 +115,7 @@ func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
 	case i := <-r.queue:
 		return r.collect(i)
 	case <-r.topic.link.ended:
-		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.whyLost())
+		return nil, fmt.Errorf("read topic %s: %w", r.topic.cfg.Name, r.topic.link.lossErr())
 	case <-r.ctx.Done():
 		return nil, topic.ErrClosed
 	case <-ctx.Done():

@@ -20,7 +20,7 @@ func (c *Cluster) recheck(ctx context.Context) {
 func (l *link) recheck(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, unreachableAfter)
 	defer cancel()
-	s := l.wants()
+	s := l.openSpec()
 	if s == nil {
 		return
 	}
@@ -40,8 +40,8 @@ func (l *link) recheck(ctx context.Context) {
 	l.unsafe = err
 }
 
-// wants is how the topic is to be; nil: it is not open.
-func (l *link) wants() *spec {
+// openSpec is how the topic is to be; nil: it is not open.
+func (l *link) openSpec() *spec {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spec
@@ -54,9 +54,9 @@ func (l *link) refusal() error {
 	return l.unsafe
 }
 
-// lose notes that the topic is another one than it was. Nothing of it is read any more: what is stored elsewhere of its
+// markLost notes that the topic is another one than it was. Nothing of it is read any more: what is stored elsewhere of its
 // positions is compared with its incarnations when the process starts again.
-func (l *link) lose(why error) {
+func (l *link) markLost(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost == nil {
@@ -66,8 +66,8 @@ func (l *link) lose(why error) {
 	}
 }
 
-// whyLost is nil while the topic is what it was.
-func (l *link) whyLost() error {
+// lossErr is nil while the topic is what it was.
+func (l *link) lossErr() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost

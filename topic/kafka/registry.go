@@ -53,10 +53,10 @@ func (r *registry) last(ctx context.Context, name string) (*entry, error) {
 	return &all[0], err
 }
 
-// enter returns the entries of a topic, making one if it has none. last is what the registry said before the topic was looked
+// ensure returns the entries of a topic, making one if it has none. last is what the registry said before the topic was looked
 // for; fresh, that it did not exist then: who creates it first, and who finds that somebody was quicker, want the same next
 // generation, and the first of their entries counts.
-func (r *registry) enter(ctx context.Context, cfg *TopicConfig, last *entry, fresh bool) ([]entry, error) {
+func (r *registry) ensure(ctx context.Context, cfg *TopicConfig, last *entry, fresh bool) ([]entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	generation := max(1, last.Generation)
@@ -79,9 +79,9 @@ func (r *registry) enter(ctx context.Context, cfg *TopicConfig, last *entry, fre
 	return all, all[0].check(cfg)
 }
 
-// begin makes an incarnation of a topic that is what it was up to these positions. Several processes may do so at once: then
+// addIncarnation makes an incarnation of a topic that is what it was up to these positions. Several processes may do so at once: then
 // there are several, of which the last counts.
-func (r *registry) begin(ctx context.Context, name string, kept []int64) error {
+func (r *registry) addIncarnation(ctx context.Context, name string, kept []int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all, err := r.find(ctx, name)

@@ -130,7 +130,7 @@ func (s *Store) run(r *reading) {
 // read reads to the end. Only the holder of reading, and OpenStore, call it. Where records seem to be lost it looks again for a
 // while, and then takes that for a loss.
 func (s *Store) read(ctx context.Context) error {
-	err := s.readOn(ctx)
+	err := s.catchUp(ctx)
 	if err == nil {
 		s.marks.loss.clear()
 	}
@@ -141,12 +141,12 @@ func (s *Store) read(ctx context.Context) error {
 	if wait := s.marks.loss.confirm(err); wait != nil {
 		return wait
 	}
-	s.link.lose(lostRecords(s.name, err))
-	return s.link.whyLost()
+	s.link.markLost(lostRecords(s.name, err))
+	return s.link.lossErr()
 }
 
-func (s *Store) readOn(ctx context.Context) error {
-	if err := s.assure(ctx); err != nil {
+func (s *Store) catchUp(ctx context.Context) error {
+	if err := s.verify(ctx); err != nil {
 		return err
 	}
 	ends, err := s.bounds(ctx)
@@ -161,14 +161,14 @@ func (s *Store) readOn(ctx context.Context) error {
 		s.put(f.records)
 		s.at = f.next
 		if n := len(f.records); n > 0 {
-			s.marks.note(&f.records[n-1], time.Now())
+			s.marks.append(&f.records[n-1], time.Now())
 		}
 	}
 	return nil
 }
 
-// assure looks whether the last record that was read is still there, if anything has failed since.
-func (s *Store) assure(ctx context.Context) error {
+// verify looks whether the last record that was read is still there, if anything has failed since.
+func (s *Store) verify(ctx context.Context) error {
 	count := s.link.interruptions.Load()
 	if last := s.marks.last(); last != nil && s.marks.checked != count {
 		end, err := s.bounds(ctx)
@@ -180,7 +180,7 @@ func (s *Store) assure(ctx context.Context) error {
 		}
 	}
 	s.marks.checked = count
-	return s.link.whyLost()
+	return s.link.lossErr()
 }
 
 // bounds returns the end, and at first begins at the start. Compaction takes records, but moves no beginning.

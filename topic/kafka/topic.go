@@ -116,7 +116,7 @@ func (c *Cluster) openTopic(ctx context.Context, l *link, cfg TopicConfig) (*Top
 	if err != nil {
 		return nil, err
 	}
-	entries, err := c.registry.enter(ctx, &cfg, last, fresh)
+	entries, err := c.registry.ensure(ctx, &cfg, last, fresh)
 	if err != nil {
 		return nil, err
 	}

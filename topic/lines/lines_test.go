@@ -127,7 +127,7 @@ func (s *slow) set(away bool) {
 func TestBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &slow{away: true}
-		b := NewBehind("deliveries", to, slog.New(slog.DiscardHandler))
+		b := NewWriteBehind("deliveries", to, slog.New(slog.DiscardHandler))
 		line := strings.Repeat("x", 1<<10-1) + "\n"
 		const lines = 3 << 10 // 3 MiB: more than there is room for
 		written := make(chan int, lines)
@@ -159,7 +159,7 @@ func TestBehind(t *testing.T) {
 func TestBehindGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &slow{away: true}
-		b := NewBehind("deliveries", to, slog.New(slog.DiscardHandler))
+		b := NewWriteBehind("deliveries", to, slog.New(slog.DiscardHandler))
 		if _, err := b.Write([]byte("a\n")); err != nil {
 			t.Error(err)
 		}

@@ -12,7 +12,7 @@ import (
 
 // TestClocks: a split whose clock is wrong by seconds loses nothing, and is named; one that is wrong by more accepts nothing.
 func TestClocks(t *testing.T) {
-	onEach(t, 2*time.Second, "", func(d *deployment) {
+	onEachBroker(t, 2*time.Second, "", func(d *deployment) {
 		t := d.t
 		near := d.launch("split-1", e2e.WithClock(4*time.Second))
 		behind := d.launch("split-2", e2e.WithClock(-4*time.Second))

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,11 +22,11 @@ type deployment struct {
 	yaml string
 }
 
-// onEach runs a test on topics of Kafka and of NATS. session is after when a process counts as gone.
-func onEach(t *testing.T, session time.Duration, more string, test func(d *deployment)) {
+// onEachBroker runs a test on topics of Kafka and of NATS. session is after when a process counts as gone.
+func onEachBroker(t *testing.T, session time.Duration, more string, test func(d *deployment)) {
 	brokers := map[string]func(*testing.T) string{
-		"kafka": func(t *testing.T) string { return "kafka: {brokers: [" + devservers.Kafka(t) + "]}" },
-		"nats":  func(t *testing.T) string { return "nats: {servers: [" + devservers.NATS(t) + "]}" },
+		"kafka": func(t *testing.T) string { return e2e.KafkaTopics(devservers.Kafka(t)) },
+		"nats":  func(t *testing.T) string { return e2e.NATSTopics(devservers.NATS(t)) },
 	}
 	for _, kind := range []string{"kafka", "nats"} {
 		t.Run(kind, func(t *testing.T) { test(newDeployment(t, brokers[kind](t), session, more)) })
@@ -51,7 +50,7 @@ func (d *deployment) launch(worker string, settings ...string) *e2e.Process {
 	d.t.Helper()
 	roles := strings.ReplaceAll(strings.TrimRight(worker, "-0123456789"), "+", ",")
 	worker = strings.ReplaceAll(worker, "+", "_")
-	p := e2e.New(d.t, append([]string{e2e.WithYAML(d.t, d.yaml), "REFRAIN_WORKER=" + worker, "REFRAIN_ROLES=" + roles}, settings...)...)
+	p := e2e.NewWorker(d.t, d.yaml, worker, roles, settings...)
 	p.Launch()
 	return p
 }
@@ -74,14 +73,14 @@ func (d *deployment) startFour() (split, api, one, two *e2e.Process) {
 	d.t.Helper()
 	first := d.start("split-1", "api-1", "match-1")
 	split, api, one = first[0], first[1], first[2]
-	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
+	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(d.t, api.URL("")), "partial") })
 	two = d.start("match-2")[0]
-	d.settled(split, api, one, two)
+	d.awaitSettled(split, api, one, two)
 	return split, api, one, two
 }
 
-// settled waits until two workers have two of the four partitions each, and everybody knows of it.
-func (d *deployment) settled(split, api *e2e.Process, workers ...*e2e.Process) {
+// awaitSettled waits until two workers have two of the four partitions each, and everybody knows of it.
+func (d *deployment) awaitSettled(split, api *e2e.Process, workers ...*e2e.Process) {
 	d.t.Helper()
 	api.Await(time.Minute, "two partitions each", func() bool {
 		for _, p := range workers {
@@ -92,7 +91,7 @@ func (d *deployment) settled(split, api *e2e.Process, workers ...*e2e.Process) {
 		return true
 	})
 	split.Await(time.Minute, "word of all", func() bool { status, _ := do(split, "DELETE", "/v1/posts/none", ""); return status == 204 })
-	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(d.t, api.URL("")), "partial") })
+	api.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(d.t, api.URL("")), "partial") })
 }
 
 var assignedLine = regexp.MustCompile(`"partitions assigned","partitions":(\[[0-9,]*\]|null)`)
@@ -140,13 +139,13 @@ func do(p *e2e.Process, method, path, body string) (status int, answer string) {
 	return resp.StatusCode, string(all)
 }
 
-// pause makes a process stand still, resume go on.
-func pause(p *e2e.Process)  { signal(p, syscall.SIGSTOP) }
-func resume(p *e2e.Process) { signal(p, syscall.SIGCONT) }
+// pause stops a process where it is, resume lets it go on.
+func pause(p *e2e.Process)  { must(p, p.Pause()) }
+func resume(p *e2e.Process) { must(p, p.Resume()) }
 
-func signal(p *e2e.Process, s syscall.Signal) {
+func must(p *e2e.Process, err error) {
 	p.TB.Helper()
-	if err := p.Cmd.Process.Signal(s); err != nil {
+	if err != nil {
 		p.TB.Fatal(err)
 	}
 }

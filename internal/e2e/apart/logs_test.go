@@ -39,7 +39,7 @@ func (d *deployment) printed(log string) string {
 
 // TestDeadLetters: what any process has refused is in one place.
 func TestDeadLetters(t *testing.T) {
-	onEach(t, 2*time.Second, "", func(d *deployment) {
+	onEachBroker(t, 2*time.Second, "", func(d *deployment) {
 		for i, p := range d.start("split-1", "split-2", "match-1")[:2] {
 			for range 20 {
 				if status, answer := do(p, "POST", "/v1/posts", `{"id":"`+string(rune('a'+i))+`"}`); status != http.StatusUnprocessableEntity {
@@ -80,7 +80,7 @@ func TestWebhooksAnywhere(t *testing.T) {
 	to := newReceiver(t)
 	more := `publish: {webhooks: [{name: desk, url: "` + to.URL + `", secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=], ` +
 		`allow_private: true, retries: [10ms]}]}`
-	onEach(t, 2*time.Second, more, func(d *deployment) {
+	onEachBroker(t, 2*time.Second, more, func(d *deployment) {
 		t := d.t
 		to.status.Store(http.StatusOK)
 		to.got.Store(0)
@@ -102,12 +102,12 @@ func TestWebhooksAnywhere(t *testing.T) {
 
 		post(split, `{"id":"1","text":"`+long+`"}`, `{"id":"2","text":"`+long+`"}`)
 		for _, p := range both {
-			p.Await(20*time.Second, "delivery in the status", func() bool { s := desk(p); return s.State == "active" && s.Delivered == 1 })
+			p.Await(20*time.Second, "delivery in the status", func() bool { s := webhookStatus(p); return s.State == "active" && s.Delivered == 1 })
 			p.Await(20*time.Second, "delivery in the log", func() bool { return deliveries(p, "delivered") == 1 })
 		}
 		to.status.Store(http.StatusBadRequest)
 		post(split, `{"id":"3","text":"`+long+`"}`)
-		runner.Await(20*time.Second, "dead letter", func() bool { return desk(runner).Dead == 1 })
+		runner.Await(20*time.Second, "dead letter", func() bool { return webhookStatus(runner).Dead == 1 })
 		if got := d.printed("dead-events"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "webhook desk") {
 			t.Errorf("dead events: %s", got)
 		}
@@ -117,7 +117,7 @@ func TestWebhooksAnywhere(t *testing.T) {
 		if status != 204 && !(status == 503 && strings.Contains(answer, "webhook-away")) {
 			t.Errorf("who ran it is dead: %d %s", status, answer)
 		}
-		other.Await(30*time.Second, "another one that runs it", func() bool { s := desk(other); return s.State != "unknown" })
+		other.Await(30*time.Second, "another one that runs it", func() bool { s := webhookStatus(other); return s.State != "unknown" })
 		to.status.Store(http.StatusOK)
 		before := to.got.Load()
 		other.Await(30*time.Second, "replay", func() bool {
@@ -130,15 +130,15 @@ func TestWebhooksAnywhere(t *testing.T) {
 	})
 }
 
-type deskStatus struct {
+type webhookState struct {
 	Name, State     string
 	Delivered, Dead int
 }
 
-func desk(p *e2e.Process) deskStatus {
+func webhookStatus(p *e2e.Process) webhookState {
 	p.TB.Helper()
 	status, answer := do(p, "GET", "/v1/webhooks", "")
-	var all struct{ Webhooks []deskStatus }
+	var all struct{ Webhooks []webhookState }
 	if err := json.Unmarshal([]byte(answer), &all); err != nil || status != 200 || len(all.Webhooks) != 1 {
 		p.TB.Fatalf("%d %s", status, answer)
 	}
@@ -164,7 +164,7 @@ func (d *deployment) runnerOf(name string, all []*e2e.Process) (runner *e2e.Proc
 		if i >= 0 {
 			runner = all[i]
 		}
-		return i >= 0 && desk(all[0]).State == "active" && desk(all[1]).State == "active"
+		return i >= 0 && webhookStatus(all[0]).State == "active" && webhookStatus(all[1]).State == "active"
 	})
 	for _, p := range all { // where it was dealt out twice the last one counts
 		if log := p.Log.String(); strings.LastIndex(log, "this process runs") > strings.LastIndex(log, "another process runs") {

@@ -42,9 +42,9 @@ var asked = []struct{ method, path, role string }{
 
 // TestRoles starts a process with each set of roles: it says what it is, and answers what is its own, and of the rest who does.
 func TestRoles(t *testing.T) {
-	d := newDeployment(t, "nats: {servers: ["+devservers.NATS(t)+"]}", 2*time.Second, "")
+	d := newDeployment(t, e2e.NATSTopics(devservers.NATS(t)), 2*time.Second, "")
 	whole := d.start("split+match+publish+lookup+api-1")[0]
-	whole.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(found(t, whole.URL("")), "partial") })
+	whole.Await(time.Minute, "whole answer", func() bool { return !strings.Contains(matches(t, whole.URL("")), "partial") })
 	for i, roles := range subsets() {
 		if n := len(roles); !*e2e.Full && n > 1 && n < len(server.Roles)-1 {
 			continue
@@ -125,7 +125,7 @@ func TestEmbeddedIndexApart(t *testing.T) {
 
 // TestIndexInEachProcess: where two processes keep and ask an index of their own each has all of it.
 func TestIndexInEachProcess(t *testing.T) {
-	d := newDeployment(t, "nats: {servers: ["+devservers.NATS(t)+"]}", 2*time.Second, "")
+	d := newDeployment(t, e2e.NATSTopics(devservers.NATS(t)), 2*time.Second, "")
 	d.yaml = strings.Replace(d.yaml, "store: redis", "store: embedded", 1)
 	all := d.start("split+match-1", "lookup+api-1", "lookup+api-2")
 	post(all[0], `{"id":"1","text":"`+long+`"}`, `{"id":"2","text":"`+long+`"}`)
@@ -139,7 +139,7 @@ func TestIndexInEachProcess(t *testing.T) {
 
 // TestWaitsForBroker: a process whose broker is not there says that it lives, and what it waits for.
 func TestWaitsForBroker(t *testing.T) {
-	d := newDeployment(t, "kafka: {brokers: ["+e2e.FreeAddress(t)+"]}", 2*time.Second, "")
+	d := newDeployment(t, e2e.KafkaTopics(e2e.FreeAddress(t)), 2*time.Second, "")
 	p := d.launch("split-1")
 	p.Await(20*time.Second, "reason", func() bool {
 		status, answer := get(p, "/readyz")

@@ -15,7 +15,7 @@ import (
 // TestRetryElsewhere: a post without a time whose answer is lost is sent again to another split, and stays one post; what came
 // between is no witness for it.
 func TestRetryElsewhere(t *testing.T) {
-	onEach(t, 2*time.Second, "", func(d *deployment) {
+	onEachBroker(t, 2*time.Second, "", func(d *deployment) {
 		all := d.start("split-1", "split-2", "match-1", "match-2", "api-1")
 		one, two, api := all[0], all[1], all[4]
 		first := `{"id":"first","text":"` + long + `"}`
@@ -47,7 +47,7 @@ func TestRetryElsewhere(t *testing.T) {
 
 // TestResumeElsewhere: a client of one api goes on at another.
 func TestResumeElsewhere(t *testing.T) {
-	onEach(t, 2*time.Second, "", func(d *deployment) {
+	onEachBroker(t, 2*time.Second, "", func(d *deployment) {
 		all := d.start("split-1", "match-1", "api-1", "api-2")
 		split, one, two := all[0], all[2], all[3]
 		post(split, `{"id":"1","text":"`+long+`"}`, `{"id":"2","text":"`+long+`"}`)

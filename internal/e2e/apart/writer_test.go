@@ -15,7 +15,7 @@ func TestWriterDies(t *testing.T) {
 	if !*e2e.Full {
 		t.Skip("takes five minutes: runs with -full")
 	}
-	onEach(t, 2*time.Second, "", func(d *deployment) {
+	onEachBroker(t, 2*time.Second, "", func(d *deployment) {
 		all := d.start("split-1", "split-2", "match-1")
 		slow, fast, match := all[0], all[1], all[2]
 		write(slow, "slow", 3, 0)

@@ -84,31 +84,31 @@ func (r *run) on(t *testing.T, b broker, seed uint64) *result {
 		snapshots = t.TempDir()
 	}
 	d := newDeployment(t, b, r.times, partitions, snapshots)
-	m := newTormentor(d, seed)
+	m := newFaultInjector(d, seed)
 	front := d.addAll(2, 4)
 	d.awaitReady()
 	d.wantReplicas()
 	lag := d.watchLag(t.Context())
 	f := newFeeder(d, seed, 0.1)
-	m.during(t.Context(), func(ctx context.Context) { f.feed(ctx, lines[:r.posts], r.times.lasts) })
+	m.runDuring(t.Context(), func(ctx context.Context) { f.feed(ctx, lines[:r.posts], r.times.lasts) })
 	d.awaitReady()
 	wantEvents(t, front, lines[:r.posts])
-	d.wantQuiet(f, lines[r.posts:])
+	d.wantCountsBalance(f, lines[r.posts:])
 	events := wantEvents(t, front, lines)
-	front.wantWhole(lines)
+	front.wantComplete(lines)
 	return &result{seed, m.counts, m.starts, f.repeated, events, lag.end(), time.Since(begin)}
 }
 
-// during runs as long as feed does, which ends with the last post.
-func (m *tormentor) during(ctx context.Context, feed func(context.Context)) {
-	torment, end := context.WithCancel(ctx)
+// runDuring runs as long as feed does, which ends with the last post.
+func (m *faultInjector) runDuring(ctx context.Context, feed func(context.Context)) {
+	injecting, end := context.WithCancel(ctx)
 	time.AfterFunc(m.times.lasts, end)
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
 		defer end()
 		feed(ctx)
 	})
-	m.run(torment)
+	m.run(injecting)
 	feeding.Wait()
 }
 
@@ -134,8 +134,8 @@ func wantEvents(t *testing.T, front *node, lines [][]byte) int {
 	return len(want)
 }
 
-// wantQuiet sends the rest, and something that is no post, while nothing happens, and wants the counters to balance.
-func (d *deployment) wantQuiet(f *feeder, lines [][]byte) {
+// wantCountsBalance sends the rest, and something that is no post, while nothing happens, and wants the counters to balance.
+func (d *deployment) wantCountsBalance(f *feeder, lines [][]byte) {
 	d.t.Helper()
 	before := d.atRest()
 	lines = slices.Insert(slices.Clone(lines), len(lines)/2, []byte("{}\n"))
@@ -148,8 +148,8 @@ func (d *deployment) wantQuiet(f *feeder, lines [][]byte) {
 	d.wantBalance(before, len(lines))
 }
 
-// wantWhole asks what the last post that is long enough repeats: its own text, since that is in the window of one of the workers.
-func (n *node) wantWhole(lines [][]byte) {
+// wantComplete asks what the last post that is long enough repeats: its own text, since that is in the window of one of the workers.
+func (n *node) wantComplete(lines [][]byte) {
 	n.TB.Helper()
 	for i := len(lines) - 1; ; i-- {
 		var p struct{ ID, Text string }

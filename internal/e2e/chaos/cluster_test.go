@@ -34,27 +34,27 @@ func sharedKafka(t *testing.T) broker {
 func sharedNATS(t *testing.T) broker {
 	direct := strings.Split(devservers.NATS(t), ",")
 	proxies := startProxies(t, 1)
-	proxies[0].lead(strings.TrimPrefix(direct[0], "nats://"))
+	proxies[0].setTarget(strings.TrimPrefix(direct[0], "nats://"))
 	return broker{kind: "nats", addrs: natsURLs(proxies), direct: direct, proxies: proxies}
 }
 
 func ownKafka(t *testing.T) broker {
 	proxies := startProxies(t, 3)
 	nodes := devservers.StartKafka3Behind(t, addressesOf(proxies))
-	leadAll(proxies, nodes)
+	setTargets(proxies, nodes)
 	return broker{kind: "kafka", addrs: addressesOf(proxies), direct: nodes.Addrs(), nodes: nodes, proxies: proxies}
 }
 
 func ownNATS(t *testing.T) broker {
 	proxies := startProxies(t, 3)
 	nodes := devservers.StartNATS3Behind(t, addressesOf(proxies))
-	leadAll(proxies, nodes)
+	setTargets(proxies, nodes)
 	return broker{kind: "nats", addrs: natsURLs(proxies), direct: nodes.Addrs(), nodes: nodes, proxies: proxies}
 }
 
-func leadAll(proxies []*proxy, nodes *devservers.Cluster) {
+func setTargets(proxies []*proxy, nodes *devservers.Cluster) {
 	for i, addr := range nodes.Behind() {
-		proxies[i].lead(addr)
+		proxies[i].setTarget(addr)
 	}
 }
 
@@ -66,8 +66,10 @@ func natsURLs(proxies []*proxy) (urls []string) {
 }
 
 func (b *broker) yaml() string {
-	key := map[string]string{"kafka": "brokers", "nats": "servers"}[b.kind]
-	return fmt.Sprintf("%s: {%s: [%s]}", b.kind, key, strings.Join(b.addrs, ", "))
+	if b.kind == "kafka" {
+		return e2e.KafkaTopics(b.addrs...)
+	}
+	return e2e.NATSTopics(b.addrs...)
 }
 
 // deployment is several processes that share topics.
@@ -140,8 +142,8 @@ func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 // add starts a process.
 func (d *deployment) add(name, roles string) *node {
 	d.t.Helper()
-	n := &node{name: name, roles: roles, Process: e2e.New(d.t, e2e.WithYAML(d.t, d.yaml), e2e.WithClock(d.clock()),
-		e2e.WithSilence(d.times.silence), e2e.WithSnapshots(20), "REFRAIN_WORKER="+name, "REFRAIN_ROLES="+roles)}
+	n := &node{name: name, roles: roles, Process: e2e.NewWorker(d.t, d.yaml, name, roles, e2e.WithClock(d.clock()),
+		e2e.WithSilence(d.times.silence), e2e.WithSnapshots(20))}
 	d.mu.Lock()
 	d.nodes = append(d.nodes, n)
 	d.mu.Unlock()
@@ -203,13 +205,13 @@ func (n *node) kill() {
 // pause stops a process where it is; its connections stay.
 func (n *node) pause() {
 	if n.Cmd != nil && !n.paused {
-		n.paused = n.Cmd.Process.Signal(syscall.SIGSTOP) == nil
+		n.paused = n.Pause() == nil
 	}
 }
 
 func (n *node) resume() {
 	if n.paused {
-		_ = n.Cmd.Process.Signal(syscall.SIGCONT)
+		_ = n.Resume()
 		n.paused = false
 	}
 }

@@ -76,7 +76,7 @@ func (r *fakeRun) on(t *testing.T, seed uint64) {
 		defer close(fed)
 		d.feed(rand.New(rand.NewPCG(seed, 4)), posts[:700])
 	}()
-	r.torment(d, fed)
+	r.injectFaults(d, fed)
 	d.awaitEnd()
 	before := r.sums(t)
 	for some := range slices.Chunk(posts[700:], 20) {
@@ -108,9 +108,9 @@ func (d *fakeDeployment) feed(rng *rand.Rand, posts []feed.Post) {
 	}
 }
 
-// torment does what is drawn until all is fed, and then lets everything run.
-func (r *fakeRun) torment(d *fakeDeployment, fed <-chan struct{}) {
-	m := &fakeTormentor{fakeDeployment: d, counts: r.counts}
+// injectFaults does what is drawn until all is fed, and then lets everything run.
+func (r *fakeRun) injectFaults(d *fakeDeployment, fed <-chan struct{}) {
+	m := &fakeFaultInjector{fakeDeployment: d, counts: r.counts}
 	for {
 		m.do()
 		select {
@@ -122,14 +122,14 @@ func (r *fakeRun) torment(d *fakeDeployment, fed <-chan struct{}) {
 	}
 }
 
-// fakeTormentor is a tormentor of what is in this process.
-type fakeTormentor struct {
+// fakeFaultInjector does to what is in this process what a seed draws.
+type fakeFaultInjector struct {
 	*fakeDeployment
 	counts map[string]int
 	ends   []func()
 }
 
-func (m *fakeTormentor) do() {
+func (m *fakeFaultInjector) do() {
 	switch m.rng.IntN(10) {
 	case 0, 1:
 		m.killCrew()
@@ -151,7 +151,7 @@ func (m *fakeTormentor) do() {
 }
 
 // killCrew kills a process, and starts it again at once or after a while: its name is taken until its session ends.
-func (m *fakeTormentor) killCrew() {
+func (m *fakeFaultInjector) killCrew() {
 	c, ok := pick(m.rng, m.crews)
 	if !ok {
 		return
@@ -164,7 +164,7 @@ func (m *fakeTormentor) killCrew() {
 }
 
 // changeCrews adds a process of a new name, or ends one for good.
-func (m *fakeTormentor) changeCrews() {
+func (m *fakeFaultInjector) changeCrews() {
 	if len(m.crews) < 3 || len(m.crews) < 5 && m.rng.IntN(2) == 0 {
 		m.counts["added"]++
 		m.addCrew()
@@ -180,17 +180,17 @@ func (m *fakeTormentor) changeCrews() {
 	m.ending.Go(func() { c.stop(m.t) })
 }
 
-func (m *fakeTormentor) killSplit() {
+func (m *fakeFaultInjector) killSplit() {
 	m.counts["splits killed"]++
 	i := m.rng.IntN(len(m.splits))
 	old := m.splits[i]
-	old.die()
+	old.kill()
 	m.ending.Go(old.stop)
 	m.openSplit(i)
 }
 
 // isolate cuts a process off the cluster for a while: it goes on as a zombie. What was under way is lost, or comes late.
-func (m *fakeTormentor) isolate() {
+func (m *fakeFaultInjector) isolate() {
 	processes := []*fakeProcess{m.anySplit(m.rng).fakeProcess}
 	for _, c := range m.crews {
 		processes = append(processes, c.fakeProcess)
@@ -199,12 +199,12 @@ func (m *fakeTormentor) isolate() {
 	what := m.rng.IntN(3)
 	m.counts[[]string{"cut off", "stalled", "unanswered"}[what]]++
 	if what == 0 {
-		for _, l := range p.some(m.rng, 0.5) {
+		for _, l := range p.sample(m.rng, 0.5) {
 			l.cut()
 		}
 		return
 	}
-	end, cutThen := p.hush(m.rng, silence{requests: what == 1, answers: true}), m.rng.IntN(2) == 0
+	end, cutThen := p.silence(m.rng, silence{requests: what == 1, answers: true}), m.rng.IntN(2) == 0
 	time.AfterFunc(between(m.rng, 0, scaled.pause), func() { end(cutThen) })
 }
 
@@ -229,14 +229,14 @@ var refusals = []struct {
 	{kmsg.Heartbeat, kerr.NotCoordinator},
 }
 
-func (m *fakeTormentor) refuse() {
+func (m *fakeFaultInjector) refuse() {
 	one, _ := pick(m.rng, refusals)
 	m.counts[one.key.Name()+": "+one.err.Message]++
 	m.ends = append(m.ends, m.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{one.key}, Err: one.err, Count: 1 + m.rng.IntN(5)}).Remove)
 }
 
 // end waits until what was begun has ended.
-func (m *fakeTormentor) end() {
+func (m *fakeFaultInjector) end() {
 	for _, end := range m.ends {
 		end()
 	}
@@ -251,7 +251,7 @@ func (d *fakeDeployment) awaitEnd() {
 	_, ends, err := d.reading.sentences.Bounds(ctx)
 	for still := 0; err == nil; <-time.After(time.Second) {
 		var through bool
-		if through, err = d.through(ctx, ends); !through {
+		if through, err = d.caughtUp(ctx, ends); !through {
 			still = 0
 		} else if still++; still > 15 {
 			return
@@ -263,7 +263,7 @@ func (d *fakeDeployment) awaitEnd() {
 	d.t.Fatalf("look-ups do not come to the end: %v", err)
 }
 
-func (d *fakeDeployment) through(ctx context.Context, ends []int64) (bool, error) {
+func (d *fakeDeployment) caughtUp(ctx context.Context, ends []int64) (bool, error) {
 	for q := range fakePartitions {
 		state, err := shard.ReadState(ctx, d.reading.store, q)
 		if err != nil || state == nil {

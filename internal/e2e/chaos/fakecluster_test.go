@@ -138,11 +138,11 @@ func (p *fakeProcess) openTopics(ctx context.Context, log *slog.Logger) (err err
 
 func (p *fakeProcess) stop() {
 	p.cluster.Close()
-	p.die()
+	p.kill()
 }
 
-// die cuts the process off first, so that nothing of its end is heard.
-func (p *fakeProcess) die() { p.wire.close() }
+// kill cuts the process off first, so that nothing of its end is heard.
+func (p *fakeProcess) kill() { p.wire.close() }
 
 // fakeSplit is a process that takes posts in.
 type fakeSplit struct {
@@ -291,12 +291,12 @@ func (c *fakeCrew) stop(t *testing.T) {
 	if err := errors.Join(c.crew.Close(), c.cluster.Close()); err != nil {
 		t.Errorf("%s: %v", c.name, err)
 	}
-	c.die()
+	c.kill()
 }
 
 // kill ends it without a word; what is left of it here ends by itself.
 func (d *fakeDeployment) kill(c *fakeCrew) {
-	c.die()
+	c.kill()
 	d.ending.Go(func() { c.stop(d.t) })
 }
 

@@ -35,14 +35,14 @@ var names = [faults]string{"killed", "stopped", "stood still", "added", "removed
 var weights = [faults]int{killed: 8, stopped: 2, paused: 5, added: 2, removed: 2, brokerKilled: 3, brokerPaused: 2, cut: 3,
 	stalled: 2, unanswered: 3}
 
-// tormentor does to a deployment what a seed draws. What lasts for a while ends meanwhile.
-type tormentor struct {
+// faultInjector does to a deployment what a seed draws. What lasts for a while ends meanwhile.
+type faultInjector struct {
 	*deployment
-	rng     *rand.Rand
-	counts  [faults]int
-	starts  int // of processes and brokers that had been taken away
-	endings []ending
-	hushed  map[*proxy]bool
+	rng      *rand.Rand
+	counts   [faults]int
+	starts   int // of processes and brokers that had been taken away
+	endings  []ending
+	silenced map[*proxy]bool
 
 	brokers    sync.WaitGroup // that are being started
 	brokerBusy chan struct{}  // holds one token while all brokers run
@@ -54,15 +54,15 @@ type ending struct {
 	end func()
 }
 
-func newTormentor(d *deployment, seed uint64) *tormentor {
-	m := &tormentor{deployment: d, rng: rand.New(rand.NewPCG(seed, 1)), hushed: map[*proxy]bool{}, brokerBusy: make(chan struct{}, 1)}
+func newFaultInjector(d *deployment, seed uint64) *faultInjector {
+	m := &faultInjector{deployment: d, rng: rand.New(rand.NewPCG(seed, 1)), silenced: map[*proxy]bool{}, brokerBusy: make(chan struct{}, 1)}
 	m.brokerBusy <- struct{}{}
 	d.randomClocks(m.rng)
 	return m
 }
 
 // run does one thing after the other until ctx ends, and then gives everything back.
-func (m *tormentor) run(ctx context.Context) {
+func (m *faultInjector) run(ctx context.Context) {
 	for next := time.Now(); ctx.Err() == nil; {
 		if now := time.Now(); !now.Before(next) {
 			m.do(m.draw())
@@ -75,7 +75,7 @@ func (m *tormentor) run(ctx context.Context) {
 	m.brokers.Wait()
 }
 
-func (m *tormentor) wait(ctx context.Context, next time.Time) {
+func (m *faultInjector) wait(ctx context.Context, next time.Time) {
 	for _, e := range m.endings {
 		if e.at.Before(next) {
 			next = e.at
@@ -90,7 +90,7 @@ func (m *tormentor) wait(ctx context.Context, next time.Time) {
 }
 
 // endDue ends what is due, in its order.
-func (m *tormentor) endDue(now time.Time) {
+func (m *faultInjector) endDue(now time.Time) {
 	slices.SortStableFunc(m.endings, func(a, b ending) int { return a.at.Compare(b.at) })
 	for len(m.endings) > 0 && !m.endings[0].at.After(now) {
 		e := m.endings[0]
@@ -99,12 +99,12 @@ func (m *tormentor) endDue(now time.Time) {
 	}
 }
 
-// later ends something after a while.
-func (m *tormentor) later(limit time.Duration, end func()) {
+// endAfter ends something after a while.
+func (m *faultInjector) endAfter(limit time.Duration, end func()) {
 	m.endings = append(m.endings, ending{time.Now().Add(between(m.rng, 0, limit)), end})
 }
 
-func (m *tormentor) draw() fault {
+func (m *faultInjector) draw() fault {
 	sum := 0
 	for _, w := range weights {
 		sum += w
@@ -118,11 +118,11 @@ func (m *tormentor) draw() fault {
 	panic("no weights")
 }
 
-func (m *tormentor) do(f fault) {
+func (m *faultInjector) do(f fault) {
 	done := false
 	switch f {
 	case added, removed:
-		done = m.change(f)
+		done = m.changeProcesses(f)
 	case brokerKilled, brokerPaused:
 		done = m.brokerFault(f)
 	case cut, stalled, unanswered:
@@ -136,7 +136,7 @@ func (m *tormentor) do(f fault) {
 }
 
 // idle are the processes to which nothing is being done now.
-func (m *tormentor) idle(role string) []*node {
+func (m *faultInjector) idle(role string) []*node {
 	return slices.DeleteFunc(m.with(role), func(n *node) bool { return n.busy })
 }
 
@@ -147,7 +147,7 @@ func pick[T any](rng *rand.Rand, all []T) (one T, ok bool) {
 	return all[rng.IntN(len(all))], true
 }
 
-func (m *tormentor) processFault(f fault) bool {
+func (m *faultInjector) processFault(f fault) bool {
 	n, ok := pick(m.rng, m.idle(""))
 	if !ok {
 		return false
@@ -161,15 +161,15 @@ func (m *tormentor) processFault(f fault) bool {
 		_ = n.Cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	case paused:
 		n.pause()
-		m.later(m.times.pause, func() { n.resume(); n.busy = false })
+		m.endAfter(m.times.pause, func() { n.resume(); n.busy = false })
 		return true
 	}
-	m.later(m.times.pause, func() { m.startAgain(n) })
+	m.endAfter(m.times.pause, func() { m.startAgain(n) })
 	return true
 }
 
 // startAgain starts a process that was killed, or told to stop, which ends now if it has not.
-func (m *tormentor) startAgain(n *node) {
+func (m *faultInjector) startAgain(n *node) {
 	m.t.Logf("%s starts again", n.name)
 	n.kill()
 	if m.rng.IntN(2) == 0 && n.damageSnapshot(m.rng, m.shared) {
@@ -180,8 +180,8 @@ func (m *tormentor) startAgain(n *node) {
 	m.starts++
 }
 
-// change adds a process of a new name, or removes one for good.
-func (m *tormentor) change(f fault) bool {
+// changeProcesses adds a process of a new name, or removes one for good.
+func (m *faultInjector) changeProcesses(f fault) bool {
 	role, limit := "match", 6
 	if m.rng.IntN(4) == 0 {
 		role, limit = "split", 3
@@ -205,12 +205,12 @@ func (m *tormentor) change(f fault) bool {
 		return true
 	}
 	_ = n.Cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	m.later(m.times.pause, n.kill)
+	m.endAfter(m.times.pause, n.kill)
 	return true
 }
 
 // brokerFault takes one of three brokers away for a while: never two at a time.
-func (m *tormentor) brokerFault(f fault) bool {
+func (m *faultInjector) brokerFault(f fault) bool {
 	if m.b.nodes == nil {
 		return false
 	}
@@ -223,11 +223,11 @@ func (m *tormentor) brokerFault(f fault) bool {
 	m.t.Logf("broker %d: %s", n, names[f])
 	if f == brokerPaused {
 		m.b.nodes.Pause(n)
-		m.later(m.times.pause, func() { m.b.nodes.Continue(n); m.brokerBusy <- struct{}{} })
+		m.endAfter(m.times.pause, func() { m.b.nodes.Continue(n); m.brokerBusy <- struct{}{} })
 		return true
 	}
 	m.b.nodes.Kill(n)
-	m.later(m.times.pause, func() {
+	m.endAfter(m.times.pause, func() {
 		m.starts++
 		m.brokers.Go(func() {
 			m.b.nodes.Start(n)
@@ -238,23 +238,23 @@ func (m *tormentor) brokerFault(f fault) bool {
 }
 
 // connectionFault cuts some connections to a broker at once, or after a while in which nothing passes, or no answer.
-func (m *tormentor) connectionFault(f fault) bool {
+func (m *faultInjector) connectionFault(f fault) bool {
 	p, ok := pick(m.rng, m.b.proxies)
-	if !ok || m.hushed[p] {
+	if !ok || m.silenced[p] {
 		return false
 	}
 	m.t.Logf("broker at %s: %s", p.to, names[f])
 	if f == cut {
-		for _, l := range p.some(m.rng, 0.5) {
+		for _, l := range p.sample(m.rng, 0.5) {
 			l.cut()
 		}
 		return true
 	}
-	m.hushed[p] = true
-	end, cutThen := p.hush(m.rng, silence{requests: f == stalled, answers: true}), m.rng.IntN(2) == 0
-	m.later(m.times.pause, func() {
+	m.silenced[p] = true
+	end, cutThen := p.silence(m.rng, silence{requests: f == stalled, answers: true}), m.rng.IntN(2) == 0
+	m.endAfter(m.times.pause, func() {
 		end(cutThen)
-		delete(m.hushed, p)
+		delete(m.silenced, p)
 	})
 	return true
 }

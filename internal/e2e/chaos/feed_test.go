@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"refrain/internal/e2e"
 )
 
 // feeder sends posts in their order, each batch until a split has answered that all of it is in. Some are sent again: at the
@@ -80,17 +77,7 @@ func (f *feeder) repeat(ctx context.Context, batch [][]byte) {
 }
 
 func (f *feeder) try(ctx context.Context, client *http.Client, to *node, batch [][]byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL("/v1/posts"), bytes.NewReader(bytes.Join(batch, nil)))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	a, err := e2e.DecodePosted(resp)
+	a, err := to.PostBy(ctx, client, batch)
 	if err == nil && a.Accepted+a.Rejected != len(batch) {
 		err = fmt.Errorf("%d accepted and %d rejected of %d", a.Accepted, a.Rejected, len(batch))
 	}

@@ -59,8 +59,8 @@ func addressesOf(all []*proxy) (addrs []string) {
 	return addrs
 }
 
-// lead begins to pass connections on.
-func (p *proxy) lead(to string) {
+// setTarget begins to pass connections on.
+func (p *proxy) setTarget(to string) {
 	p.to = to
 	p.running.Go(func() {
 		for {
@@ -92,8 +92,8 @@ func (w *wire) serve(client, broker net.Conn) {
 	}
 	defer w.remove(l)
 	var both sync.WaitGroup
-	both.Go(func() { l.pass(broker, client, &l.requests) })
-	both.Go(func() { l.pass(client, broker, &l.answers) })
+	both.Go(func() { l.forward(broker, client, &l.requests) })
+	both.Go(func() { l.forward(client, broker, &l.answers) })
 	both.Wait()
 }
 
@@ -103,7 +103,7 @@ func (w *wire) add(l *link) bool {
 	if w.closed {
 		return false
 	}
-	l.hush(w.silent)
+	l.silence(w.silent)
 	w.links[l] = true
 	return true
 }
@@ -114,8 +114,8 @@ func (w *wire) remove(l *link) {
 	delete(w.links, l)
 }
 
-// pass ends with either side, or when the link is cut.
-func (l *link) pass(to io.Writer, from io.Reader, g *gate) {
+// forward ends with either side, or when the link is cut.
+func (l *link) forward(to io.Writer, from io.Reader, g *gate) {
 	defer l.cut()
 	buf := make([]byte, 64<<10)
 	for {
@@ -137,13 +137,13 @@ func (l *link) cut() {
 	})
 }
 
-func (l *link) hush(s silence) {
+func (l *link) silence(s silence) {
 	l.requests.set(s.requests)
 	l.answers.set(s.answers)
 }
 
-// some are connections drawn by chance.
-func (w *wire) some(rng *rand.Rand, part float64) (some []*link) {
+// sample are connections drawn by chance.
+func (w *wire) sample(rng *rand.Rand, part float64) (some []*link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for l := range w.links {
@@ -154,20 +154,20 @@ func (w *wire) some(rng *rand.Rand, part float64) (some []*link) {
 	return some
 }
 
-// hush silences some connections, and those that come, until the end. Then they go on, as if they had been slow, or are
+// silence silences some connections, and those that come, until the end. Then they go on, as if they had been slow, or are
 // cut: what was under way is lost.
-func (w *wire) hush(rng *rand.Rand, s silence) (end func(cut bool)) {
-	some := w.some(rng, 0.5)
+func (w *wire) silence(rng *rand.Rand, s silence) (end func(cut bool)) {
+	some := w.sample(rng, 0.5)
 	w.mu.Lock()
 	w.silent = s
 	w.mu.Unlock()
 	for _, l := range some {
-		l.hush(s)
+		l.silence(s)
 	}
-	return w.speak
+	return w.endSilence
 }
 
-func (w *wire) speak(cut bool) {
+func (w *wire) endSilence(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.silent = silence{}
@@ -175,11 +175,11 @@ func (w *wire) speak(cut bool) {
 		if cut && l.isSilent() {
 			l.cut()
 		}
-		l.hush(silence{})
+		l.silence(silence{})
 	}
 }
 
-func (l *link) isSilent() bool { return l.requests.isShut() || l.answers.isShut() }
+func (l *link) isSilent() bool { return l.requests.isClosed() || l.answers.isClosed() }
 
 func (w *wire) close() {
 	w.mu.Lock()
@@ -209,7 +209,7 @@ func (g *gate) set(shut bool) {
 	}
 }
 
-func (g *gate) isShut() bool {
+func (g *gate) isClosed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.shut != nil

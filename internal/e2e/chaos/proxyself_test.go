@@ -11,25 +11,25 @@ import (
 // TestProxy: what is silenced does not pass until the end, and comes then or is lost; what is cut ends.
 func TestProxy(t *testing.T) {
 	p := startProxies(t, 1)[0]
-	p.lead(startEcho(t))
+	p.setTarget(startEcho(t))
 	rng := rand.New(rand.NewPCG(1, 1))
 	conn := mustDial(t, p)
 	wantEcho(t, conn, "before")
-	end := p.hush(rng, silence{answers: true})
+	end := p.silence(rng, silence{answers: true})
 	late := mustDial(t, p)
-	mustSay(t, late, "late")
+	mustSend(t, late, "late")
 	wantNothing(t, late)
 	end(false)
-	wantHeard(t, late, "late")
+	wantReceived(t, late, "late")
 
-	end = p.hush(rng, silence{requests: true, answers: true})
+	end = p.silence(rng, silence{requests: true, answers: true})
 	lost := mustDial(t, p)
-	mustSay(t, lost, "lost")
+	mustSend(t, lost, "lost")
 	wantNothing(t, lost)
 	end(true)
 	wantEnd(t, lost)
 
-	for _, l := range p.some(rng, 1) {
+	for _, l := range p.sample(rng, 1) {
 		l.cut()
 	}
 	wantEnd(t, conn)
@@ -65,7 +65,7 @@ func mustDial(t *testing.T, p *proxy) net.Conn {
 	return conn
 }
 
-func mustSay(t *testing.T, conn net.Conn, what string) {
+func mustSend(t *testing.T, conn net.Conn, what string) {
 	t.Helper()
 	if _, err := conn.Write([]byte(what)); err != nil {
 		t.Fatal(err)
@@ -74,11 +74,11 @@ func mustSay(t *testing.T, conn net.Conn, what string) {
 
 func wantEcho(t *testing.T, conn net.Conn, what string) {
 	t.Helper()
-	mustSay(t, conn, what)
-	wantHeard(t, conn, what)
+	mustSend(t, conn, what)
+	wantReceived(t, conn, what)
 }
 
-func wantHeard(t *testing.T, conn net.Conn, what string) {
+func wantReceived(t *testing.T, conn net.Conn, what string) {
 	t.Helper()
 	heard := make([]byte, len(what))
 	conn.SetReadDeadline(time.Now().Add(20 * time.Second))

@@ -1,7 +1,6 @@
 package failures
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ type onKafka struct {
 }
 
 func newOnKafka(t *testing.T, addr string) *onKafka {
-	return &onKafka{newService(t, fmt.Sprintf("kafka: {brokers: [%s]}", addr)), operator(t, addr)}
+	return &onKafka{newService(t, e2e.KafkaTopics(addr)), operator(t, addr)}
 }
 
 // set is kafka-configs.sh --alter --add-config.
@@ -122,7 +121,7 @@ func TestKafkaTopicDeleted(t *testing.T) {
 		s.wantEvents(known)
 		s.delete(s.topic(name))
 		s.wantNotReady("storage", "topic "+s.topic(name)+" is gone: somebody has deleted it")
-		s.wantAgain(i+1, "topic "+s.topic(name)+" has been deleted with all that it held")
+		s.wantRestarts(i+1, "topic "+s.topic(name)+" has been deleted with all that it held")
 		s.AwaitReady(time.Minute)
 		s.post(known)
 		s.wantEvents(known)
@@ -138,7 +137,7 @@ func TestKafkaTopicMadeAnew(t *testing.T) {
 	s.wantEvents(s.part(0))
 	s.delete(s.topic("sentences"))
 	s.create(s.topic("sentences"), 3)
-	s.wantAgain(1, "a topic is another one than it was")
+	s.wantRestarts(1, "a topic is another one than it was")
 	s.AwaitReady(time.Minute)
 	s.post(s.lines[:500])
 	s.wantEvents(s.lines[:500])

@@ -23,12 +23,21 @@ type own struct {
 // topics is the part of the configuration that names it.
 func (o *own) topics() string {
 	if o.kind == "kafka" {
-		return fmt.Sprintf("kafka: {brokers: [%s]}", o.Addr())
+		return e2e.KafkaTopics(o.Addr())
 	}
-	return fmt.Sprintf("nats: {servers: [%q]}", o.Addr())
+	return e2e.NATSTopics(o.Addr())
 }
 
 func (o *own) path() string { return filepath.Join(o.Dir(), o.data) }
+
+// restore starts the broker again with an older copy of its disk.
+func (o *own) restore(t *testing.T, backup string) {
+	t.Helper()
+	o.Kill()
+	mustRemove(t, o.path())
+	mustCopy(t, o.path(), backup)
+	o.Start()
+}
 
 // eachOwn runs a test on a broker of each kind.
 func eachOwn(t *testing.T, run func(t *testing.T, o *own)) {
@@ -43,28 +52,32 @@ func skipUnlessFull(t *testing.T) {
 	}
 }
 
+// backUp starts the service, and copies the broker's disk when a quarter of the posts is in. Then the next quarter comes.
+func (s *service) backUp(t *testing.T, o *own) (backup string) {
+	t.Helper()
+	s.Start()
+	s.post(s.part(0))
+	s.wantEvents(s.lines[:250])
+	o.Stop()
+	backup = filepath.Join(t.TempDir(), "backup")
+	mustCopy(t, backup, o.path())
+	o.Start()
+	s.AwaitReady(time.Minute)
+	s.post(s.part(1))
+	s.wantEvents(s.lines[:500])
+	return backup
+}
+
 // TestRestored: the broker comes back with an older copy of its disk, and has more records than it had before by the time
 // that anybody looks. What was lost is sent again, and found again, by the workers, the index and whoever reads the events.
 func TestRestored(t *testing.T) {
 	skipUnlessFull(t)
 	eachOwn(t, func(t *testing.T, o *own) {
 		s := newService(t, o.topics())
-		s.Start()
-		s.post(s.part(0))
-		s.wantEvents(s.lines[:250])
-		o.Stop()
-		backup := t.TempDir() + "/backup"
-		mustCopy(t, backup, o.path())
-		o.Start()
-		s.AwaitReady(time.Minute)
-		s.post(s.part(1))
-		s.wantEvents(s.lines[:500])
-		o.Kill()
-		mustRemove(t, o.path())
-		mustCopy(t, o.path(), backup)
-		o.Start()
+		backup := s.backUp(t, o)
+		o.restore(t, backup)
 		s.post(s.lines[:500])
-		s.wantAgain(1, "a topic is another one than it was")
+		s.wantRestarts(1, "a topic is another one than it was")
 		s.post(s.lines[:750])
 		s.wantEvents(s.lines[:750])
 		s.wantIndex()
@@ -90,21 +103,9 @@ func TestRestoredWhileStopped(t *testing.T) {
 	skipUnlessFull(t)
 	eachOwn(t, func(t *testing.T, o *own) {
 		s := newService(t, o.topics())
-		s.Start()
-		s.post(s.part(0))
-		s.wantEvents(s.lines[:250])
-		o.Stop()
-		backup := t.TempDir() + "/backup"
-		mustCopy(t, backup, o.path())
-		o.Start()
-		s.AwaitReady(time.Minute)
-		s.post(s.part(1))
-		s.wantEvents(s.lines[:500])
+		backup := s.backUp(t, o)
 		_ = s.Kill(syscall.SIGKILL)
-		o.Kill()
-		mustRemove(t, o.path())
-		mustCopy(t, o.path(), backup)
-		o.Start()
+		o.restore(t, backup)
 		s.Start()
 		s.post(s.lines[:750])
 		s.wantEvents(s.lines[:750])
@@ -125,7 +126,7 @@ func TestEmptied(t *testing.T) {
 		o.Start()
 		s.wantNotReady("storage", "is gone: somebody has deleted it, or the")
 		s.wantRefused()
-		s.wantAgain(1, "has been deleted with all that it held")
+		s.wantRestarts(1, "has been deleted with all that it held")
 		s.post(s.lines[:500])
 		s.wantEvents(s.lines[:500])
 		s.wantIndex()

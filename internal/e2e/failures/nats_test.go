@@ -1,7 +1,6 @@
 package failures
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ type onNATS struct {
 }
 
 func newOnNATS(t *testing.T, url string) *onNATS {
-	return &onNATS{newService(t, fmt.Sprintf("nats: {servers: [%q]}", url)), mustJetStream(t, url)}
+	return &onNATS{newService(t, e2e.NATSTopics(url)), mustJetStream(t, url)}
 }
 
 func mustJetStream(t *testing.T, url string) jetstream.JetStream {
@@ -89,7 +88,7 @@ func TestNATSStreamDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantNotReady("storage", "stream "+name+" is gone: somebody has deleted it")
-		s.wantAgain(i+1, "stream "+name+" has been deleted with all that it held")
+		s.wantRestarts(i+1, "stream "+name+" has been deleted with all that it held")
 		s.AwaitReady(time.Minute)
 		s.post(s.lines[:250*(i%4+1)])
 		s.wantEvents(s.lines[:250*(i%4+1)])

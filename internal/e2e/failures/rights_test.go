@@ -17,6 +17,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"refrain/internal/devservers"
+	"refrain/internal/e2e"
 )
 
 // secured is a broker with users, of whom only those with rights may do anything; its plain address is the operator's.
@@ -143,13 +144,19 @@ func TestStartRefused(t *testing.T) {
 	otherCA := filepath.Join(t.TempDir(), "other.pem")
 	mustSelfSign(t, otherCA)
 	login := fmt.Sprintf("sasl: {mechanism: plain, user: %s, password: %s}", user, password)
+	withTLS := func(tls, sasl string) string {
+		return fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, %s}, %s}", addr, tls, sasl)
+	}
 	for name, test := range map[string]struct {
 		topics string
 		words  []string
 	}{
-		"wrong CA":       {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, %s}", addr, otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
-		"wrong name":     {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s, server_name: broker.example}, %s}", addr, ca, login), []string{"set tls.server_name"}},
-		"wrong password": {fmt.Sprintf("kafka: {brokers: [%s], tls: {enabled: true, ca: %s}, sasl: {mechanism: plain, user: %s, password: secret-wrong}}", addr, ca, user), []string{"the broker refuses this user or password"}},
+		"wrong CA":   {withTLS("ca: "+otherCA, login), []string{"comes from an authority that is not trusted here: name it in tls.ca"}},
+		"wrong name": {withTLS(fmt.Sprintf("ca: %s, server_name: broker.example", ca), login), []string{"set tls.server_name"}},
+		"wrong password": {
+			withTLS("ca: "+ca, fmt.Sprintf("sasl: {mechanism: plain, user: %s, password: secret-wrong}", user)),
+			[]string{"the broker refuses this user or password"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, test.topics)
@@ -191,7 +198,7 @@ func TestStartWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.topics == "" {
-				s := newService(t, fmt.Sprintf("kafka: {brokers: ['127.0.0.1:1', '%s']}", devservers.Kafka(t)))
+				s := newService(t, e2e.KafkaTopics("127.0.0.1:1", devservers.Kafka(t)))
 				s.Start()
 				s.post(s.part(0))
 				s.wantEvents(s.lines[:250])
@@ -211,14 +218,14 @@ func TestStartWaits(t *testing.T) {
 // TestTwoDeployments: one of another token waits, and says whose the topics are.
 func TestTwoDeployments(t *testing.T) {
 	for kind, topics := range map[string]string{
-		"kafka": fmt.Sprintf("kafka: {brokers: [%s]}", devservers.Kafka(t)),
-		"nats":  fmt.Sprintf("nats: {servers: [%q]}", devservers.NATS(t)),
+		"kafka": e2e.KafkaTopics(devservers.Kafka(t)),
+		"nats":  e2e.NATSTopics(devservers.NATS(t)),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := newService(t, topics, "REFRAIN_CLUSTER_TOKEN=0123456789abcdef0123456789abcdef", "REFRAIN_WORKER=first")
 			s.Start()
 			s.post(s.part(0))
-			other := s.like("REFRAIN_CLUSTER_TOKEN=fedcba9876543210fedcba9876543210", "REFRAIN_WORKER=second")
+			other := s.withSettings("REFRAIN_CLUSTER_TOKEN=fedcba9876543210fedcba9876543210", "REFRAIN_WORKER=second")
 			other.Launch()
 			other.Await(2*time.Minute, "word of the other", func() bool {
 				detail, _ := other.condition("starting")

@@ -42,8 +42,8 @@ canary: {every: 0s}
 	return s
 }
 
-// like is another process of the same configuration, but for some settings.
-func (s *service) like(settings ...string) *service {
+// withSettings is another process of the same configuration, but for some settings.
+func (s *service) withSettings(settings ...string) *service {
 	other := *s
 	other.Process = e2e.New(s.TB, append(settings, e2e.WithYAML(s.TB, s.yaml))...)
 	return &other
@@ -78,11 +78,11 @@ func (s *service) wantNotReady(condition string, words ...string) {
 		detail, all := s.condition(condition)
 		last = all
 		log := s.Log.String()
-		return says(detail, words) && strings.Contains(log, `"condition":"`+condition+`"`)
+		return containsAll(detail, words) && strings.Contains(log, `"condition":"`+condition+`"`)
 	})
 }
 
-func says(text string, words []string) bool {
+func containsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
@@ -147,11 +147,11 @@ func (s *service) wantIndex() {
 // wantLog waits until the log says all of the words.
 func (s *service) wantLog(words ...string) {
 	s.TB.Helper()
-	s.Await(2*time.Minute, fmt.Sprintf("%q in the log", words), func() bool { return says(s.Log.String(), words) })
+	s.Await(2*time.Minute, fmt.Sprintf("%q in the log", words), func() bool { return containsAll(s.Log.String(), words) })
 }
 
-// wantAgain waits until the process has started again so often, and the log says why.
-func (s *service) wantAgain(n int, words ...string) {
+// wantRestarts waits until the process has started again so often, and the log says why.
+func (s *service) wantRestarts(n int, words ...string) {
 	s.TB.Helper()
 	s.wantLog(words...)
 	s.Await(2*time.Minute, "new start", func() bool {
@@ -167,7 +167,7 @@ func (s *service) wantEnd(words ...string) {
 	select {
 	case err := <-ended:
 		s.Cmd = nil
-		if log := s.Log.String(); err == nil || !says(log, words) {
+		if log := s.Log.String(); err == nil || !containsAll(log, words) {
 			s.TB.Errorf("ended with %v; want %q in the log", err, words)
 		}
 	case <-time.After(time.Minute):

@@ -20,7 +20,7 @@ type outage struct {
 
 var awayFor = flag.Duration("outages.away", 5*time.Minute, "how long something is away in a full run")
 
-func theOutage() outage {
+func outageLengths() outage {
 	if *e2e.Full {
 		return outage{rate: *rate, before: 30 * time.Second, away: *awayFor, after: 30 * time.Second}
 	}
@@ -38,7 +38,7 @@ const manyClients = 64
 // reading, no process takes more memory than it may, and then everything is delivered.
 func TestBrokerAway(t *testing.T) {
 	for _, kind := range []string{"kafka", "nats"} {
-		t.Run(kind, func(t *testing.T) { brokerAway(t, startBroker(t, kind), broker.away, broker.back) })
+		t.Run(kind, func(t *testing.T) { brokerAway(t, startBroker(t, kind), broker.Kill, broker.Start) })
 	}
 }
 
@@ -51,7 +51,7 @@ func TestBrokerStandsStill(t *testing.T) {
 }
 
 func brokerAway(t *testing.T, b broker, away, back func(broker)) {
-	o := theOutage()
+	o := outageLengths()
 	source := newSourceTopic(t)
 	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), source.yaml())
 	front := d.standard(2)
@@ -60,17 +60,17 @@ func brokerAway(t *testing.T, b broker, away, back func(broker)) {
 	begin := time.Now().Add(time.Second)
 	posts := realPosts(t, o.posts(), o.rate, begin)
 	byHTTP, byTopic := everySecond(posts)
-	all := newClients(d.with("split"), manyClients)
+	all := newClients(d.withRole("split"), manyClients)
 	var feeding sync.WaitGroup
 	feeding.Go(func() { all.send(t.Context(), manyClients, byHTTP) })
 	feeding.Go(func() { source.send(t.Context(), byTopic) })
 
 	gone := begin.Add(o.before)
 	sleepUntil(t.Context(), gone)
-	memory.mark("before")
+	memory.endPhase("before")
 	away(b)
 	sleepUntil(t.Context(), gone.Add(o.away))
-	memory.mark("away")
+	memory.endPhase("away")
 	back(b)
 	isBack := time.Now()
 	feeding.Wait()
@@ -78,7 +78,7 @@ func brokerAway(t *testing.T, b broker, away, back func(broker)) {
 	front.Await(10*time.Minute, "posts of the source", func() bool { return source.committed() >= len(byTopic) })
 	d.wantEvents(front, posts)
 	t.Logf("all delivered %v after it was back", time.Since(isBack).Round(time.Millisecond))
-	memory.mark("afterwards")
+	memory.endPhase("afterwards")
 	memory.check()
 	t.Logf("answers: %v", &all.answers)
 	t.Logf("delays before: %v", arrivals.delays(posts, begin, gone.Add(-time.Second)))

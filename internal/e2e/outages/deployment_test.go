@@ -19,34 +19,28 @@ import (
 // broker is what keeps the topics.
 type broker interface {
 	yaml() string // of topics
-	away()        // all of its nodes at once, with SIGKILL
-	back()
+	Kill()        // all of its nodes at once, with SIGKILL
+	Start()
 	Pause()    // it is there and answers nothing
 	Continue() // as if nothing had been
 }
 
-type kafkaNode struct{ *devservers.Server }
+// single is a broker of one node.
+type single struct {
+	*devservers.Server
+	topics string
+}
 
-func (k kafkaNode) yaml() string { return "kafka: {brokers: [" + k.Addr() + "]}" }
-func (k kafkaNode) away()        { k.Kill() }
-func (k kafkaNode) back()        { k.Start() }
-
-type natsNode struct{ *devservers.Server }
-
-func (n natsNode) yaml() string { return "nats: {servers: [" + n.Addr() + "]}" }
-func (n natsNode) away()        { n.Kill() }
-func (n natsNode) back()        { n.Start() }
+func (s single) yaml() string { return s.topics }
 
 type cluster struct {
 	*devservers.Cluster
-	key string // of its configuration
+	topics string
 }
 
-func (c cluster) yaml() string {
-	return fmt.Sprintf("%s: [%s]}", c.key, strings.Join(c.Addrs(), ", "))
-}
-func (c cluster) away() { c.KillAll() }
-func (c cluster) back() { c.StartAll() }
+func (c cluster) yaml() string { return c.topics }
+func (c cluster) Kill()        { c.KillAll() }
+func (c cluster) Start()       { c.StartAll() }
 func (c cluster) Pause() {
 	for n := range 3 {
 		c.Cluster.Pause(n + 1)
@@ -58,22 +52,30 @@ func (c cluster) Continue() {
 	}
 }
 
-// single is for machines that do not bear three brokers beside all else.
-var single = flag.Bool("outages.single", false, "brokers of one node also in a full run")
+// oneNode is for machines that do not bear three brokers beside all else.
+var oneNode = flag.Bool("outages.single", false, "brokers of one node also in a full run")
 
 // startBroker starts a broker of one node, or of three in a full run.
 func startBroker(t *testing.T, kind string) broker {
-	three := *e2e.Full && !*single
+	three := *e2e.Full && !*oneNode
 	switch {
 	case kind == "kafka" && three:
-		return cluster{devservers.StartKafka3(t), "kafka: {brokers"}
+		c := devservers.StartKafka3(t)
+		return cluster{c, e2e.KafkaTopics(c.Addrs()...)}
 	case kind == "kafka":
-		return kafkaNode{devservers.StartKafka(t)}
+		return oneKafka(t)
 	case three:
-		return cluster{devservers.StartNATS3(t), "nats: {servers"}
+		c := devservers.StartNATS3(t)
+		return cluster{c, e2e.NATSTopics(c.Addrs()...)}
 	default:
-		return natsNode{devservers.StartNATS(t)}
+		s := devservers.StartNATS(t)
+		return single{s, e2e.NATSTopics(s.Addr())}
 	}
+}
+
+func oneKafka(t *testing.T) single {
+	s := devservers.StartKafka(t)
+	return single{s, e2e.KafkaTopics(s.Addr())}
 }
 
 // budget is what the windows of a process may hold, and headroom what it may take besides: DESIGN, promise 5.
@@ -126,7 +128,7 @@ lookup:
 // add starts a process.
 func (d *deployment) add(name, roles string) *process {
 	d.t.Helper()
-	p := &process{Process: e2e.New(d.t, e2e.WithYAML(d.t, d.yaml), "REFRAIN_WORKER="+name, "REFRAIN_ROLES="+roles),
+	p := &process{Process: e2e.NewWorker(d.t, d.yaml, name, roles),
 		name: name, roles: roles}
 	d.procs = append(d.procs, p)
 	p.launch()
@@ -167,8 +169,8 @@ func (p *process) end(s syscall.Signal) {
 	_ = p.Kill(s) // how it ends is its own affair
 }
 
-// with are the processes that have a role.
-func (d *deployment) with(role string) (some []*process) {
+// withRole are the processes that have a role.
+func (d *deployment) withRole(role string) (some []*process) {
 	for _, p := range d.procs {
 		if strings.Contains(p.roles, role) {
 			some = append(some, p)

@@ -41,13 +41,13 @@ const (
 func failover(t *testing.T, posts []post) {
 	d := newDeployment(t, startBroker(t, "kafka"), devservers.StartRedis(t).Addr(), "")
 	front := d.standard(2)
-	memory, all := d.watchMemory(), newClients(d.with("split"), manyClients)
+	memory, all := d.watchMemory(), newClients(d.withRole("split"), manyClients)
 	window, rest := posts[:len(posts)-probes*clientBatch], posts[len(posts)-probes*clientBatch:]
 	begin := time.Now()
 	all.send(t.Context(), manyClients, window)
 	front.awaitLookedUp()
 	t.Logf("window of %d posts filled in %v", len(window), time.Since(begin).Round(time.Second))
-	memory.mark("filled")
+	memory.endPhase("filled")
 
 	probe := func(what string, since time.Time) {
 		all.deliver(rest[:clientBatch])
@@ -56,13 +56,13 @@ func failover(t *testing.T, posts []post) {
 		t.Logf("%s: looked up again after %v", what, time.Since(since).Round(10*time.Millisecond))
 	}
 	probe("nothing happens", time.Now())
-	first, second := d.with("match")[0], d.with("match")[1]
+	first, second := d.withRole("match")[0], d.withRole("match")[1]
 
 	killed := time.Now()
 	first.end(syscall.SIGKILL)
 	first.launch()
 	probe("killed, started again at once", killed)
-	memory.mark("started again")
+	memory.endPhase("started again")
 
 	stopped := time.Now()
 	first.end(syscall.SIGTERM)
@@ -72,13 +72,13 @@ func failover(t *testing.T, posts []post) {
 	killed = time.Now()
 	second.end(syscall.SIGKILL)
 	probe("killed, another takes over", killed)
-	memory.mark("taken over")
+	memory.endPhase("taken over")
 
 	returned := time.Now()
 	second.launch()
 	second.AwaitReady(2 * time.Minute)
 	probe("comes back", returned)
-	memory.mark("come back")
+	memory.endPhase("come back")
 	memory.check()
 }
 

@@ -16,7 +16,7 @@ import (
 // the four parts of the partitions change hands, and in the end everybody has what he had.
 func TestReturningWorkerMoves(t *testing.T) {
 	skipUnlessFull(t)
-	b := kafkaNode{devservers.StartKafka(t)}
+	b := oneKafka(t)
 	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), "")
 	for _, name := range []string{"match-1", "match-2", "match-3", "match-4"} {
 		d.add(name, "match")

@@ -13,7 +13,7 @@ import (
 // TestNotReadyWithoutPartitions: a worker that has not been dealt its partitions is not ready, though nothing that it has
 // lags. Who upgrades one worker after the other would stop the next one too soon.
 func TestNotReadyWithoutPartitions(t *testing.T) {
-	d := newDeployment(t, kafkaNode{devservers.StartKafka(t)}, devservers.StartRedis(t).Addr(), "")
+	d := newDeployment(t, oneKafka(t), devservers.StartRedis(t).Addr(), "")
 	d.add("match-1", "match")
 	d.awaitReady()
 	second := d.add("match-1", "match") // is told to wait, since its name is taken

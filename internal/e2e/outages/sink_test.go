@@ -22,7 +22,7 @@ const webhookSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 // takes more memory than he may, and then all have everything.
 func TestSinksStandStill(t *testing.T) {
 	skipUnlessFull(t)
-	o, b := theOutage(), startBroker(t, "kafka")
+	o, b := outageLengths(), startBroker(t, "kafka")
 	redis, sink := devservers.StartRedis(t), newSinkTopic(t)
 	stuck, healthy := newReceiver(t), newReceiver(t)
 	d := newDeployment(t, b, redis.Addr(), fmt.Sprintf(`
@@ -37,26 +37,26 @@ publish:
 
 	begin := time.Now().Add(time.Second)
 	posts := realPosts(t, o.posts(), o.rate, begin)
-	all := newClients(d.with("split"), manyClients)
+	all := newClients(d.withRole("split"), manyClients)
 	var feeding sync.WaitGroup
 	feeding.Go(func() { all.send(t.Context(), manyClients, posts) })
 
 	still := begin.Add(o.before)
 	sleepUntil(t.Context(), still)
-	memory.mark("before")
-	stuck.stand()
+	memory.endPhase("before")
+	stuck.pause()
 	sink.Pause()
 	redis.Pause()
 	goesOn := still.Add(o.away)
 	sleepUntil(t.Context(), goesOn)
-	memory.mark("standing still")
+	memory.endPhase("standing still")
 	redis.Continue()
 	sink.Continue()
-	stuck.goOn()
+	stuck.resume()
 	feeding.Wait()
 	d.wantEvents(front, posts)
 	d.awaitSinks(goesOn)
-	memory.mark("afterwards")
+	memory.endPhase("afterwards")
 	memory.check()
 	want := arrivals.count()
 	for name, got := range map[string]int{"the webhook that stood still": stuck.count(), "the other webhook": healthy.count(), "the topic": sink.count(t)} {
@@ -77,7 +77,7 @@ publish:
 func (d *deployment) awaitSinks(since time.Time) {
 	d.t.Helper()
 	for _, role := range []string{"publish", "lookup"} {
-		p := d.with(role)[0]
+		p := d.withRole(role)[0]
 		p.Await(10*time.Minute, "events at all sinks of "+p.name, func() bool {
 			c, err := p.TryCounters()
 			return err == nil && c["refrain_publish_lag#"] > 0 && c["refrain_publish_lag"] == 0
@@ -91,7 +91,7 @@ type receiver struct {
 	url string
 	arrivals
 
-	standing sync.RWMutex // held for writing while it stands still
+	paused sync.RWMutex // held for writing while it stands still
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -102,13 +102,13 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-func (r *receiver) stand() { r.standing.Lock() }
-func (r *receiver) goOn()  { r.standing.Unlock() }
+func (r *receiver) pause()  { r.paused.Lock() }
+func (r *receiver) resume() { r.paused.Unlock() }
 
 // ServeHTTP implements http.Handler.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.standing.RLock()
-	defer r.standing.RUnlock()
+	r.paused.RLock()
+	defer r.paused.RUnlock()
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return // whoever sent it has given up
@@ -118,7 +118,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	r.take(&e)
+	r.observe(&e)
 }
 
 // delivered is an event, or a batch of some.
@@ -130,9 +130,9 @@ type delivered struct {
 	}
 }
 
-func (r *receiver) take(e *delivered) {
+func (r *receiver) observe(e *delivered) {
 	for i := range e.Data.Events {
-		r.take(&e.Data.Events[i])
+		r.observe(&e.Data.Events[i])
 	}
 	if len(e.Data.Events) > 0 {
 		return

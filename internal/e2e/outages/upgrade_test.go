@@ -23,11 +23,11 @@ func TestRollingUpgrade(t *testing.T) {
 	const longest = 10 * time.Minute
 	begin := time.Now().Add(time.Second)
 	posts := realPosts(t, int(longest.Seconds())*perSecond, perSecond, begin)
-	all := newClients(d.with("split"), manyClients)
+	all := newClients(d.withRole("split"), manyClients)
 	stop := all.begin(t, posts)
 	sleepUntil(t.Context(), begin.Add(5*apart))
 	upgrade := time.Now()
-	for _, p := range d.with("match") {
+	for _, p := range d.withRole("match") {
 		stopped := time.Now()
 		p.end(syscall.SIGTERM)
 		ended := time.Since(stopped)
@@ -39,7 +39,7 @@ func TestRollingUpgrade(t *testing.T) {
 	upgraded := time.Now()
 	sent := posts[:stop()]
 	d.wantEvents(front, sent)
-	memory.mark("all the time")
+	memory.endPhase("all the time")
 	memory.check()
 	t.Logf("answers: %v", &all.answers)
 	t.Logf("delays before: %v", arrivals.delays(sent, begin.Add(apart), upgrade))

@@ -35,7 +35,7 @@ func (d *deployment) watchMemory() *memory {
 		tick := time.NewTicker(memoryEvery)
 		defer tick.Stop()
 		for {
-			m.look()
+			m.sample()
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -47,7 +47,7 @@ func (d *deployment) watchMemory() *memory {
 	return m
 }
 
-func (m *memory) look() {
+func (m *memory) sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.d.procs {
@@ -57,8 +57,8 @@ func (m *memory) look() {
 	}
 }
 
-// mark ends a column of the table.
-func (m *memory) mark(name string) {
+// endPhase ends a column of the table.
+func (m *memory) endPhase(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names, m.columns = append(m.names, name), append(m.columns, m.greatest)
@@ -74,7 +74,7 @@ func (m *memory) check() {
 		fmt.Fprintf(&out, "| %s |", p.name)
 		for _, column := range m.columns {
 			fmt.Fprintf(&out, " %d MB |", column[p.name]>>20)
-			if most := p.mayTake(); column[p.name] > most {
+			if most := p.maxMemory(); column[p.name] > most {
 				m.d.t.Errorf("%s takes %d MB, more than %d", p.name, column[p.name]>>20, most>>20)
 			}
 		}
@@ -83,7 +83,7 @@ func (m *memory) check() {
 	m.d.t.Log(out.String())
 }
 
-func (p *process) mayTake() int64 {
+func (p *process) maxMemory() int64 {
 	if strings.Contains(p.roles, "match") {
 		return budget + headroom
 	}
@@ -135,7 +135,7 @@ func (a *arrivals) stream(ctx context.Context, p *process, last string) string {
 			last = id
 		}
 		if data, ok := strings.CutPrefix(in.Text(), "data: "); ok && strings.Contains(data, feed.ReuseType) {
-			a.note([]byte(data))
+			a.observe([]byte(data))
 		}
 	}
 	return last
@@ -148,7 +148,7 @@ func (a *arrivals) count() int {
 	return len(a.ids)
 }
 
-func (a *arrivals) note(event []byte) {
+func (a *arrivals) observe(event []byte) {
 	now := time.Now()
 	if m, err := feed.DecodeEvent(event); err == nil { // else the comparison with detect will say so
 		a.add(m.ID.String(), m.Later.Post, now)

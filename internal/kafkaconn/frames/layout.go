@@ -36,7 +36,8 @@ var answers = sync.OnceValue(func() map[protocol.ApiKey]reflect.Type {
 	for _, m := range []protocol.Message{
 		&apiversions.Response{}, &createtopics.Response{}, &deletetopics.Response{}, &describeconfigs.Response{},
 		&fetch.Response{},
-		&findcoordinator.Response{}, &heartbeat.Response{}, &incrementalalterconfigs.Response{}, &joingroup.Response{}, &leavegroup.Response{}, &listoffsets.Response{},
+		&findcoordinator.Response{}, &heartbeat.Response{}, &incrementalalterconfigs.Response{}, &joingroup.Response{},
+		&leavegroup.Response{}, &listoffsets.Response{},
 		&metadata.Response{}, &offsetcommit.Response{}, &offsetfetch.Response{}, &produce.Response{}, &saslauthenticate.Response{},
 		&saslhandshake.Response{}, &syncgroup.Response{}, &logdirs.Response{},
 	} {

@@ -243,11 +243,11 @@ func (b *clusterBench) run(ctx context.Context, f *ClusterFigure, idle bool) (er
 	if err != nil {
 		return err
 	}
-	f.note(d, after.since(before), after.at.Sub(begin), accepted, bytes.Count(b.posts, []byte("\n")))
+	f.recordUsage(d, after.since(before), after.at.Sub(begin), accepted, bytes.Count(b.posts, []byte("\n")))
 	if err := b.check(ctx, d, f); err != nil || !idle {
 		return err
 	}
-	return f.noteIdle(ctx, d, b.options.Idle)
+	return f.recordIdle(ctx, d, b.options.Idle)
 }
 
 // maxWait is how long the events are waited for when all posts are in.
@@ -330,8 +330,8 @@ func role(name string) string {
 	return name
 }
 
-// note takes down what a deployment took until all events were there.
-func (f *ClusterFigure) note(d *deployment, u *usage, took, accepted time.Duration, posts int) {
+// recordUsage takes down what a deployment took until all events were there.
+func (f *ClusterFigure) recordUsage(d *deployment, u *usage, took, accepted time.Duration, posts int) {
 	n := float64(posts)
 	f.PerSecond, f.Accepted = n/took.Seconds(), n/accepted.Seconds()
 	f.CPU, f.Memory, f.Busy = map[string]float64{}, map[string]int64{}, map[string]float64{}
@@ -355,8 +355,8 @@ func (f *ClusterFigure) note(d *deployment, u *usage, took, accepted time.Durati
 	}
 }
 
-// noteIdle counts the requests when nothing comes. Those of the first second belong to what came before.
-func (f *ClusterFigure) noteIdle(ctx context.Context, d *deployment, lasting time.Duration) error {
+// recordIdle counts the requests when nothing comes. Those of the first second belong to what came before.
+func (f *ClusterFigure) recordIdle(ctx context.Context, d *deployment, lasting time.Duration) error {
 	if d.broker == nil {
 		return nil
 	}

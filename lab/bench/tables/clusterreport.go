@@ -25,9 +25,11 @@ func (b *clusterBench) report(file string, figures []ClusterFigure) *report.Repo
 		"are exactly those of `refrain detect`; repeated are events that the topic has twice, under one id", b.medians())
 	r.Note("posts go in by one request of POST /v1/posts, through when the last event is at a client of GET /v1/events; client, "+
 		"processes and broker share the machine; %d partitions; N match: N processes for look-ups, one with the role split, one with publish, "+
-		"lookup and api; as many match workers in a process as it has cores to itself; no index; the broker has had one run before that does not count", b.options.Partitions)
-	r.Note("processor time is that from the first post to the last event, and what the processors allow is all of them by the time of a post; bytes are those of the connections between the processes and the " +
-		"broker, as `refrain_kafka_sent_bytes_total` and its like count them; requests of NATS are all messages that the server gets")
+		"lookup and api; as many match workers in a process as it has cores to itself; no index; the broker has had one run before that "+
+		"does not count", b.options.Partitions)
+	r.Note("processor time is that from the first post to the last event, and what the processors allow is all of them by the time of a post; bytes " +
+		"are those of the connections between the processes and the broker, as `refrain_kafka_sent_bytes_total` and its " +
+		"like count them; requests of NATS are all messages that the server gets")
 	return r
 }
 

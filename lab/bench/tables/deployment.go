@@ -78,7 +78,7 @@ func (d *deployment) ready(ctx context.Context, workers int) error {
 		}
 	}
 	for begin := time.Now(); workers > 1; {
-		dealt, err := d.dealt(ctx)
+		dealt, err := d.isBalanced(ctx)
 		if dealt || err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (d *deployment) ready(ctx context.Context, workers int) error {
 	return nil
 }
 
-// dealt reports whether those that serve partitions differ by one at most, and all are served.
-func (d *deployment) dealt(ctx context.Context) (bool, error) {
+// isBalanced reports whether those that serve partitions differ by one at most, and all are served.
+func (d *deployment) isBalanced(ctx context.Context) (bool, error) {
 	least, most, sum := math.MaxInt, 0, 0
 	for _, p := range d.processes {
 		if p.roles != "match" {
@@ -103,14 +103,14 @@ func (d *deployment) dealt(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		n := int(series(body)["refrain_shard_partitions"])
+		n := int(parseMetrics(body)["refrain_shard_partitions"])
 		least, most, sum = min(least, n), max(most, n), sum+n
 	}
 	return sum == d.partitions && most-least <= 1, nil
 }
 
-// series are the values of a page of metrics.
-func series(page []byte) map[string]float64 {
+// parseMetrics are the values of a page of metrics.
+func parseMetrics(page []byte) map[string]float64 {
 	all := map[string]float64{}
 	for line := range strings.Lines(string(page)) {
 		i := strings.LastIndexByte(strings.TrimSpace(line), ' ')
@@ -138,8 +138,8 @@ func (d *deployment) start(ctx context.Context, binary, name, roles string) erro
 	return nil
 }
 
-// with is a process that has a role.
-func (d *deployment) with(role string) *process {
+// withRole is a process that has a role.
+func (d *deployment) withRole(role string) *process {
 	i := slices.IndexFunc(d.processes, func(p *process) bool { return strings.Contains(p.roles, role) })
 	return d.processes[i]
 }
@@ -188,45 +188,23 @@ func (d *deployment) postOne(ctx context.Context, lines []byte) error {
 
 // postOnce sends a body. next is the line to go on with, from 1; 0: all of it is durable.
 func (d *deployment) postOnce(ctx context.Context, body io.Reader) (next int, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.with("split").address+"/v1/posts", body)
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
+	status, answer, err := postLines(ctx, &d.client, "http://"+d.withRole("split").address+"/v1/posts", body)
 	switch {
 	case err != nil:
 		return 0, err
-	case resp.StatusCode == http.StatusOK:
+	case status == http.StatusOK:
 		return 0, nil
-	case resp.StatusCode == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		var refused struct{ Next int }
 		err := json.Unmarshal(answer, &refused)
 		return refused.Next, err
 	}
-	return 0, fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
+	return 0, postError(status, answer)
 }
 
 // events opens a stream of events from the oldest on, one a line.
 func (d *deployment) events(ctx context.Context, query string) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.with("api").address+"/v1/events?from=start&format=ndjson"+query, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		return nil, fmt.Errorf("GET /v1/events: %s", resp.Status)
-	}
-	return resp.Body, nil
+	return openURL(ctx, &d.client, "http://"+d.withRole("api").address+"/v1/events?from=start&format=ndjson"+query)
 }
 
 // eachID calls f with the id of every event of a stream, until it returns false.
@@ -282,7 +260,7 @@ func (d *deployment) traffic(ctx context.Context, p *process, u *usage) error {
 	if d.broker == nil {
 		return nil
 	}
-	for name, v := range series(body) {
+	for name, v := range parseMetrics(body) {
 		name, ok := strings.CutPrefix(name, "refrain_"+d.broker.kind+"_")
 		switch {
 		case !ok:
@@ -328,16 +306,12 @@ func (d *deployment) messages(ctx context.Context, u *usage) error {
 }
 
 func (d *deployment) get(ctx context.Context, url string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := openURL(ctx, &d.client, url)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := d.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
+	defer body.Close()
+	return io.ReadAll(body)
 }
 
 // since is what was taken between two looks.

@@ -108,7 +108,7 @@ func Hot(ctx context.Context, c *Config, o HotOptions) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hotRun{Config: c, options: o, d: d, load: &load{address: d.with("split").address, posts: texts, rate: o.Rate}}
+	h := &hotRun{Config: c, options: o, d: d, load: &load{address: d.withRole("split").address, posts: texts, rate: o.Rate}}
 	f, err := h.run(ctx)
 	if err := errors.Join(err, d.end()); err != nil {
 		return nil, errors.Join(interrupted(ctx), err)
@@ -128,13 +128,13 @@ func (h *hotRun) run(ctx context.Context) (*HotFigure, error) {
 		{Name: "after", lasting: o.Around}}
 	listening, done := context.WithCancel(ctx)
 	defer done()
-	listener := &load{address: h.d.with("api").address, rate: o.Rate, posts: h.load.posts}
+	listener := &load{address: h.d.withRole("api").address, rate: o.Rate, posts: h.load.posts}
 	stream, err := listener.listen(listening)
 	if err != nil {
 		return nil, err
 	}
 	h.load.begin = time.Now().Add(every)
-	listener.begin, listener.watch = h.load.begin, h.note
+	listener.begin, listener.watch = h.load.begin, h.observe
 	streamDone := make(chan error, 1)
 	go func() { streamDone <- listener.observeEvents(stream) }()
 	if err := h.sendAll(ctx); err != nil {
@@ -147,7 +147,7 @@ func (h *hotRun) run(ctx context.Context) (*HotFigure, error) {
 	if err := <-streamDone; err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
-	h.figure(f, listener)
+	h.summarise(f, listener)
 	return f, nil
 }
 
@@ -195,8 +195,8 @@ func (h *hotRun) expected(ctx context.Context) (int, error) {
 	return f.Events, nil
 }
 
-// note takes an event of others down, in the phase in which its post was due.
-func (h *hotRun) note(_ []byte, due time.Time, took time.Duration) {
+// observe takes an event of others down, in the phase in which its post was due.
+func (h *hotRun) observe(_ []byte, due time.Time, took time.Duration) {
 	at := due.Sub(h.load.begin)
 	for i := range h.phases {
 		if at -= h.phases[i].lasting; at < 0 || i == len(h.phases)-1 {
@@ -227,7 +227,7 @@ func (h *hotRun) sendAll(ctx context.Context) error {
 				all.Go(func() { h.post(ctx, others) })
 			}
 			if from, to := k*p.hot/n, (k+1)*p.hot/n; to > from {
-				hot := h.again(from, to)
+				hot := h.hotPosts(from, to)
 				all.Go(func() { h.post(ctx, hot) })
 			}
 			request++
@@ -236,15 +236,15 @@ func (h *hotRun) sendAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.taken(h.d, after.since(before), after.at.Sub(before.at))
+		p.recordUsage(h.d, after.since(before), after.at.Sub(before.at))
 		p.Sent = (float64(h.options.Rate)*p.lasting.Seconds() + float64(p.hot)) / p.lasting.Seconds()
 	}
 	all.Wait()
 	return h.err
 }
 
-// again is the text so many times, each as a post of its own.
-func (h *hotRun) again(from, to int) (body []byte) {
+// hotPosts is the text so many times, each as a post of its own.
+func (h *hotRun) hotPosts(from, to int) (body []byte) {
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	for i := from; i < to; i++ {
 		body = fmt.Appendf(body, `{"id":"%s%d","author":"a%d","created_at":"%s","text":%s}`+"\n", floodPrefix, i, i, now, hotText)
@@ -270,8 +270,8 @@ func (h *hotRun) post(ctx context.Context, body []byte) {
 	}
 }
 
-// taken notes what the processes took in a phase.
-func (p *HotPhase) taken(d *deployment, u *usage, took time.Duration) {
+// recordUsage notes what the processes took in a phase.
+func (p *HotPhase) recordUsage(d *deployment, u *usage, took time.Duration) {
 	p.CPU, p.Memory = map[string]float64{}, map[string]int64{}
 	for name, t := range u.cpu {
 		p.CPU[name] = t.Seconds() / took.Seconds()
@@ -281,7 +281,7 @@ func (p *HotPhase) taken(d *deployment, u *usage, took time.Duration) {
 	}
 }
 
-func (h *hotRun) figure(f *HotFigure, l *load) {
+func (h *hotRun) summarise(f *HotFigure, l *load) {
 	for i := range h.phases {
 		p := &h.phases[i]
 		slices.Sort(p.observed)

@@ -275,21 +275,7 @@ func (l *load) ready(ctx context.Context, p *child) error {
 }
 
 // listen opens the stream of events.
-func (l *load) listen(ctx context.Context) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url("/v1/events"), nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := l.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		return nil, fmt.Errorf("GET /v1/events: %s", resp.Status)
-	}
-	return resp.Body, nil
-}
+func (l *load) listen(ctx context.Context) (io.ReadCloser, error) { return l.get(ctx, "/v1/events") }
 
 // observeEvents notes when events come. The post of an event is its subject, and its number tells when it was due.
 func (l *load) observeEvents(stream io.ReadCloser) error {
@@ -378,34 +364,16 @@ func (l *load) body(request int) []byte {
 }
 
 func (l *load) post(ctx context.Context, body []byte) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url("/v1/posts"), bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := l.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
+	status, answer, err := postLines(ctx, &l.client, l.url("/v1/posts"), bytes.NewReader(body))
+	if err == nil && status != http.StatusOK {
+		err = postError(status, answer)
 	}
 	return err
 }
 
 // get is the body of an answer.
 func (l *load) get(ctx context.Context, path string) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url(path), nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := l.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
+	return openURL(ctx, &l.client, l.url(path))
 }
 
 // awaitEvents waits until all events are out: as many as a reader from the start gets to the end of what there is.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// found is what /v1/match finds.
-func found(tb testing.TB, server string) string {
+// matches is what /v1/match finds.
+func matches(tb testing.TB, server string) string {
 	tb.Helper()
 	resp, err := http.Post(server+"/v1/match", "application/json", strings.NewReader(`{"text":"`+long+`"}`))
 	if err != nil {

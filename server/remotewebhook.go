@@ -30,8 +30,8 @@ type place struct {
 
 func placeKey(name string) string { return "runs/" + rolePublish + "/" + name }
 
-// tellPlace says that this process runs a webhook, as soon as the store takes it.
-func (n *node) tellPlace(ctx context.Context, name string) {
+// putPlace says that this process runs a webhook, as soon as the store takes it.
+func (n *node) putPlace(ctx context.Context, name string) {
 	data, _ := json.Marshal(place{n.cfg.worker(), n.cfg.address(n.listening)}) // two strings
 	for pauses := retry.Steady(); n.store.Put(ctx, placeKey(name), data) != nil; {
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
@@ -60,29 +60,29 @@ func (n *node) placeOf(ctx context.Context, name string) (p place, err error) {
 	return p, nil
 }
 
-// Elsewhere implements api.Webhooks.
-func (w *webhooks) Elsewhere(r *http.Request, name string) http.Handler {
+// Remote implements api.Webhooks.
+func (w *webhooks) Remote(r *http.Request, name string) http.Handler {
 	h := w.find(name)
 	if h == nil || !w.n.cfg.onBroker() || h.running.Load() {
 		return nil
 	}
 	if r.Header.Get(askedOn) != "" {
-		return awayProblem(name, errNobodyRuns)
+		return unavailable(name, errNobodyRuns)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), w.n.asker.Timeout)
 	defer cancel()
 	p, err := w.n.placeOf(ctx, name)
 	if err != nil {
-		return awayProblem(name, err)
+		return unavailable(name, err)
 	}
-	return w.n.passOn(p, name)
+	return w.n.forward(p, name)
 }
 
-// passOn hands a request to another process, as the client that has sent it.
-func (n *node) passOn(p place, name string) http.Handler {
+// forward hands a request to another process, as the client that has sent it.
+func (n *node) forward(p place, name string) http.Handler {
 	to, err := url.Parse(p.Address)
 	if err != nil {
-		return awayProblem(name, err)
+		return unavailable(name, err)
 	}
 	proxy := &httputil.ReverseProxy{
 		Transport: n.asker.Client.Transport,
@@ -92,7 +92,7 @@ func (n *node) passOn(p place, name string) http.Handler {
 			r.Out.Header.Set(askedOn, n.cfg.worker())
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			awayProblem(name, fmt.Errorf("worker %s at %s: %w", p.Worker, p.Address, err)).ServeHTTP(w, r)
+			unavailable(name, fmt.Errorf("worker %s at %s: %w", p.Worker, p.Address, err)).ServeHTTP(w, r)
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func (n *node) passOn(p place, name string) http.Handler {
 // passTimeout is how long another process may take for a request about a webhook.
 const passTimeout = 10 * time.Second
 
-func awayProblem(name string, err error) http.Handler {
+func unavailable(name string, err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{
 			Type: problem.WebhookAway, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
@@ -114,8 +114,8 @@ func awayProblem(name string, err error) http.Handler {
 	})
 }
 
-// statusElsewhere asks the process that runs a webhook how it is.
-func (w *webhooks) statusElsewhere(r *http.Request, name string) (*webhook.Status, error) {
+// remoteStatus asks the process that runs a webhook how it is.
+func (w *webhooks) remoteStatus(r *http.Request, name string) (*webhook.Status, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), w.n.asker.Timeout)
 	defer cancel()
 	p, err := w.n.placeOf(ctx, name)

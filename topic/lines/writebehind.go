@@ -12,9 +12,9 @@ import (
 	"refrain/internal/retry"
 )
 
-// Behind writes lines a little later, many at once: who writes does not wait for a broker, as long as there is room. It is
+// WriteBehind writes lines a little later, many at once: who writes does not wait for a broker, as long as there is room. It is
 // for a log that says what happened, and not for what must be durable before something else.
-type Behind struct {
+type WriteBehind struct {
 	to     io.WriteCloser
 	name   string
 	logger *slog.Logger
@@ -38,10 +38,10 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// NewBehind writes to a writer, which must take any number of lines at once, and closes it at the end, perhaps
+// NewWriteBehind writes to a writer, which must take any number of lines at once, and closes it at the end, perhaps
 // while it is being written to. Close must be called.
-func NewBehind(name string, to io.WriteCloser, logger *slog.Logger) *Behind {
-	b := &Behind{to: to, name: name, logger: logger, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func NewWriteBehind(name string, to io.WriteCloser, logger *slog.Logger) *WriteBehind {
+	b := &WriteBehind{to: to, name: name, logger: logger, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	b.room = sync.NewCond(&b.mu)
 	b.ctx, b.giveUp = context.WithCancel(context.Background())
 	go b.run()
@@ -49,7 +49,7 @@ func NewBehind(name string, to io.WriteCloser, logger *slog.Logger) *Behind {
 }
 
 // Write implements io.Writer: p is whole lines. It waits while too many of them wait.
-func (b *Behind) Write(p []byte) (int, error) {
+func (b *WriteBehind) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for !b.closed && len(b.pending) > 0 && len(b.pending)+len(p) > maxPending {
@@ -63,17 +63,17 @@ func (b *Behind) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (b *Behind) signal() {
+func (b *WriteBehind) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (b *Behind) run() {
+func (b *WriteBehind) run() {
 	defer close(b.done)
 	for range b.wake {
-		some, last := b.take()
+		some, last := b.drain()
 		if len(some) > 0 {
 			b.flush(some)
 		}
@@ -83,8 +83,8 @@ func (b *Behind) run() {
 	}
 }
 
-// take takes all that waits. last says that nothing more will come.
-func (b *Behind) take() (some []byte, last bool) {
+// drain takes all that waits. last says that nothing more will come.
+func (b *WriteBehind) drain() (some []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	some, b.pending = b.pending, nil
@@ -93,7 +93,7 @@ func (b *Behind) take() (some []byte, last bool) {
 }
 
 // flush tries until the lines are written, or given up.
-func (b *Behind) flush(some []byte) {
+func (b *WriteBehind) flush(some []byte) {
 	for pauses := retry.Steady(); ; {
 		_, err := b.to.Write(some)
 		if err == nil {
@@ -110,7 +110,7 @@ func (b *Behind) flush(some []byte) {
 }
 
 // Close writes what is left, as far as that can be done in time, and closes the writer.
-func (b *Behind) Close() error {
+func (b *WriteBehind) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.room.Broadcast()
