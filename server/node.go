@@ -55,7 +55,7 @@ type node struct {
 	strangers   *strangers       // who shares the topics by mistake; nil: nobody can
 	owners      *owners          // of the partitions, elsewhere too; nil: all are here
 	directory   *peers.Directory // with owners: where they are
-	asker       peers.Asker
+	asker       *peers.Asker
 	partial     metric.Int64Counter // answers that lack partitions
 	split       *split.Split
 	match       *matcher

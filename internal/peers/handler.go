@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -126,6 +127,8 @@ func write(w http.ResponseWriter, r *http.Request, found *Answer) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	// Who asks makes room for it.
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // who asked has gone, else
 }
 

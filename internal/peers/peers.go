@@ -13,9 +13,11 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"refrain/feed"
 )
@@ -58,18 +60,25 @@ type Asker struct {
 	Token string // that the processes show each other; "": none
 	// Timeout is how long an owner may take; those that have not answered then are missing.
 	Timeout time.Duration
-	// MaxAnswer bounds the bytes of one answer.
-	MaxAnswer int64
-	Client    *http.Client
+	// MaxAnswer bounds the bytes of one answer, MaxAnswers those of all answers to all questions at a time.
+	MaxAnswer, MaxAnswers int64
+	Client                *http.Client
+
+	once sync.Once
+	room *semaphore.Weighted // of MaxAnswers
 }
 
 // DefaultAsker asks without a token. It follows no redirect, and goes through no proxy: the token is for the owner alone.
-func DefaultAsker() Asker {
+func DefaultAsker() *Asker {
 	direct := http.DefaultTransport.(*http.Transport).Clone()
 	direct.Proxy = nil
 	client := &http.Client{Transport: direct, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return Asker{Timeout: 2 * time.Second, MaxAnswer: 64 << 20, Client: client}
+	return &Asker{Timeout: 2 * time.Second, MaxAnswer: maxAnswer, MaxAnswers: 2 * maxAnswer, Client: client}
 }
+
+// maxAnswer is more than an owner answers at worst: 2 MiB of texts and one match more of the longest, if JSON makes six
+// bytes of each, and the names of fields of 4,000 matches.
+const maxAnswer = 32 << 20
 
 // Result is the answer of all that could be asked.
 type Result struct {
@@ -116,10 +125,12 @@ func (a *Asker) askAll(ctx context.Context, q question, n, limit int, local *Ans
 	slices.Sort(addresses)
 	answers := make([]*Answer, len(addresses))
 	failed := make([]error, len(addresses))
+	held := holding{asker: a}
+	defer held.release()
 	var all errgroup.Group
 	for i, address := range addresses {
 		all.Go(func() error {
-			answers[i], failed[i] = a.ask(ctx, address, q)
+			answers[i], failed[i] = a.ask(ctx, address, q, &held)
 			return nil
 		})
 	}
@@ -163,16 +174,15 @@ func group(partitions []int, owners []Owner) (byAddress map[string][]int, reason
 
 // RefusedError says that an owner has answered with a status other than 200.
 type RefusedError struct {
-	Address string
-	Status  int
-	Detail  string
+	Status int
+	Detail string
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: %d %s: %s", e.Address, e.Status, http.StatusText(e.Status), e.Detail)
+	return fmt.Sprintf("%d %s: %s", e.Status, http.StatusText(e.Status), e.Detail)
 }
 
-func (a *Asker) ask(ctx context.Context, address string, q question) (*Answer, error) {
+func (a *Asker) ask(ctx context.Context, address string, q question, held *holding) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+q.path, bytes.NewReader(q.body))
@@ -188,21 +198,45 @@ func (a *Asker) ask(ctx context.Context, address string, q question) (*Answer, e
 		return nil, err
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, a.MaxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", address, err)
-	case resp.StatusCode != http.StatusOK:
-		return nil, &RefusedError{address, resp.StatusCode, detail(data)}
-	case int64(len(data)) > a.MaxAnswer:
-		return nil, fmt.Errorf("%s: its answer has more than %d bytes", address, a.MaxAnswer)
-	}
-	answer, err := decode(data)
+	answer, err := a.read(ctx, resp, held)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	return answer, nil
 }
+
+// read reads an answer once there is room for it.
+func (a *Asker) read(ctx context.Context, resp *http.Response, held *holding) (*Answer, error) {
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem)) // what came of it will do
+		return nil, &RefusedError{resp.StatusCode, detail(body)}
+	}
+	size := resp.ContentLength
+	if size < 0 { // a version before, or a proxy, does not say
+		size = a.MaxAnswer
+	}
+	if size > a.MaxAnswer {
+		return nil, a.errTooLarge()
+	}
+	if err := held.acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, size+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > size {
+		return nil, a.errTooLarge()
+	}
+	return decode(data)
+}
+
+func (a *Asker) errTooLarge() error {
+	return fmt.Errorf("its answer has more than %d bytes: look up less text at once", a.MaxAnswer)
+}
+
+// maxProblem bounds what is read of an answer that says why there is none.
+const maxProblem = 64 << 10
 
 // detail is what a problem document says, or the beginning of what came instead.
 func detail(body []byte) string {

@@ -12,9 +12,11 @@ import (
 )
 
 // Append implements topic.Topic. The messages are sent one behind the other without waiting, and then all
-// acknowledgements are awaited. Nothing is sent again by itself: a record sent twice would come behind its followers.
+// acknowledgements are awaited. While the servers choose who leads the stream nobody takes it, and it is tried again, as a
+// whole and with a new stamp. Otherwise nothing is sent again by itself: a record sent twice would come behind its followers.
 func (t *Topic) Append(ctx context.Context, records []topic.Record) error {
-	if err := t.append(ctx, records); err != nil {
+	again := func(err error) bool { return errors.Is(err, errNobody) }
+	if err := retryFor(ctx, ackWait, again, func(ctx context.Context) error { return t.append(ctx, records) }); err != nil {
 		return fmt.Errorf("append to topic %s: %w", t.cfg.Name, err)
 	}
 	return nil
@@ -27,7 +29,11 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 	if err := errors.Join(ctx.Err(), t.health.check()); err != nil {
 		return err
 	}
-	f := flight{topic: t}
+	life, err := t.health.life()
+	if err != nil {
+		return err
+	}
+	f := flight{topic: t, life: life}
 	defer f.abandon()
 	now := t.cfg.Now()
 	for len(records) > 0 {
@@ -46,9 +52,15 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 
 // flight is what one Append has sent and nobody has acknowledged yet, oldest first.
 type flight struct {
-	topic *Topic
-	sent  []sent
+	topic  *Topic
+	life   uint64 // of the server
+	sent   []sent
+	last   *js.PubAck // of what was acknowledged
+	nobody error      // some that no server has taken, so that none has stored them; nil: there are none
 }
+
+// errNobody says that no server has taken anything of an append.
+var errNobody = errors.New("the servers are choosing who leads the stream, or too few of them are there")
 
 type sent struct {
 	ack    js.PubAckFuture
@@ -85,28 +97,59 @@ func (f *flight) makeRoom(ctx context.Context, size int64) error {
 }
 
 func (f *flight) await(ctx context.Context) error {
+	var m *nats.Msg
 	for len(f.sent) > 0 {
+		m = f.sent[0].ack.Msg()
 		if err := f.awaitFirst(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	switch {
+	case f.nobody != nil:
+		return f.taken()
+	case m == nil: // an append of nothing
+		return nil
+	}
+	return f.topic.health.acknowledge(f.last, m, f.life)
 }
 
 func (f *flight) awaitFirst(ctx context.Context) error {
 	select {
-	case <-f.sent[0].ack.Ok():
+	case f.last = <-f.sent[0].ack.Ok():
 		f.topic.appended.Add(f.sent[0].stored)
-		f.topic.inFlight.Release(f.sent[0].size)
-		f.sent = f.sent[1:]
+		f.land()
 		return nil
 	case err := <-f.sent[0].ack.Err():
+		if errors.Is(err, js.ErrNoStreamResponse) {
+			f.nobody = f.topic.explain(err, 0)
+			f.land()
+			return nil
+		}
+		if errors.Is(err, js.ErrAsyncPublishTimeout) {
+			f.topic.health.unanswered()
+		}
 		return f.topic.explain(err, 0)
 	case <-f.topic.health.stopped:
 		return fmt.Errorf("not acknowledged: %w", f.topic.health.check())
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// land gives the room of the oldest free.
+func (f *flight) land() {
+	f.topic.inFlight.Release(f.sent[0].size)
+	f.sent = f.sent[1:]
+}
+
+// taken is why not all were taken. Where none was, they may be sent again in their order. A server in this process has no
+// other that may lead.
+func (f *flight) taken() error {
+	f.topic.health.unanswered()
+	if f.last == nil && f.topic.health.watched != nil {
+		return fmt.Errorf("%w: %w", errNobody, f.nobody)
+	}
+	return f.nobody
 }
 
 // abandon gives the room of what is left free after an error: it arrives or not, nobody waits for it.
@@ -129,7 +172,7 @@ func (t *Topic) explain(err error, size int) error {
 		return fmt.Errorf("%w: %w", topic.ErrFull, explainAPI(err, t.cfg.Name))
 	case isDisconnected(err):
 		return fmt.Errorf("no connection to a server: %w", err)
-	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):
+	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, js.ErrNoStreamResponse):
 		// The server does not answer when it could not write. What it would say is with the disk.
 		return errors.Join(fmt.Errorf("not acknowledged: %w", err), t.health.check())
 	}

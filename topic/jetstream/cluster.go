@@ -116,14 +116,14 @@ func (c *Cluster) checkAccount(ctx context.Context) error {
 // of partitions or another fixed setting, a *SettingError that somebody has given its stream a setting that it cannot
 // work with. The stream of one that exists keeps more than cfg says where it does: longer, more bytes, more replicas.
 func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	w := newWatched(cfg.Name, c.cfg.Logger)
+	w := c.newWatched(cfg.Name)
 	may := w.refusal
 	if cfg.Prompt {
 		may = func() error { return cmp.Or(w.refusal(), c.checkClock()) }
 	}
 	ensure := func(ctx context.Context) (lineage, error) { return c.ensureTopic(ctx, cfg, w) }
 	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
-		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.lossErr}, ensure)
+		w.topic, err = openTopic(ctx, c.js, cfg, health{check: may, ended: w.ended, why: w.lossErr, watched: w}, ensure)
 		return err
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("open store %q: a name is letters, digits, - and _", name)
 	}
-	w := newWatched(bucketPrefix+name, c.cfg.Logger)
+	w := c.newWatched(bucketPrefix + name)
 	var kv js.KeyValue
 	err := retryUntilFound(ctx, func(ctx context.Context) (err error) {
 		if err = c.ensureStore(ctx, name, w); err == nil {

@@ -33,3 +33,9 @@ func (s *Server) PublishCoded(subject, coding, data string) error {
 
 // Poll is what the watch does every two seconds.
 func (c *Cluster) Poll(ctx context.Context) { c.watch.poll(ctx) }
+
+// StopWatch leaves it to Poll.
+func (c *Cluster) StopWatch() { c.watch.stop() }
+
+// Unanswered is how often an append was not answered.
+func (t *Topic) Unanswered() uint64 { return t.health.watched.away.Load() }

@@ -88,8 +88,9 @@ type health struct {
 	stopped <-chan struct{} // closed when the server will acknowledge nothing more
 	lost    []blocks.Range  // what the files of the topic lacked when the server started
 
-	ended <-chan struct{} // closed when the topic is another one than it was; nil: never
-	why   func() error    // what has become of it
+	ended   <-chan struct{} // closed when the topic is another one than it was; nil: never
+	why     func() error    // what has become of it
+	watched *watched        // is told what was acknowledged; nil: the server is in this process
 }
 
 var _ topic.Topic = (*Topic)(nil)

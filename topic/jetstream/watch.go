@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -22,6 +24,7 @@ import (
 // positions that had other records, and a reader would wait at its position until the stream has grown there, and miss
 // what came before. So every few seconds the watch asks each stream for its end and looks whether the message that was
 // last the time before still is what it was: the server's time of a message, to the nanosecond, tells it from any other.
+// And whether those are there that were acknowledged to this process since then (acked.go).
 //
 // When it is not, the stream's metadata get a new incarnation that begins behind the newest message that is still the
 // same; readers of this process end with topic.ErrBeyondEnd, and Lost says why: the process starts again, and compares
@@ -62,10 +65,14 @@ type watched struct {
 	problem error         // of the last poll
 	unsafe  error         // its settings are such that records could get lost
 	lost    error         // for ever
+	acked   []acked       // since the last poll, the newest of each life, oldest first
 	ahead   time.Duration // our clock, of that of the server that leads the stream
 	timed   bool          // ahead is known
 
 	ended chan struct{} // closed with lost
+
+	conn *nats.Conn
+	away atomic.Uint64 // how often an append found nobody
 }
 
 // mark is a message that was the last one.
@@ -74,8 +81,8 @@ type mark struct {
 	time time.Time
 }
 
-func newWatched(name string, log *slog.Logger) *watched {
-	return &watched{name: name, log: log, ended: make(chan struct{})}
+func (c *Cluster) newWatched(name string) *watched {
+	return &watched{name: name, log: c.cfg.Logger, ended: make(chan struct{}), conn: c.conn}
 }
 
 // lossErr is what has become of the stream, nil while it is what it was.
@@ -184,6 +191,7 @@ func (w *watch) pollStream(ctx context.Context, x *watched) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
+	acked := x.acknowledged()
 	asked := w.cluster.cfg.Now()
 	stream, err := w.cluster.js.Stream(ctx, x.name)
 	if err == nil {
@@ -197,7 +205,7 @@ func (w *watch) pollStream(ctx context.Context, x *watched) {
 		x.gone = time.Time{}
 		config := stream.CachedInfo().Config
 		x.setUnsafe(w.cluster.recheck(ctx, x.opened, &config))
-		err = errors.Join(x.refusal(), checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream))
+		err = errors.Join(x.refusal(), checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream, acked))
 	case errors.Is(err, js.ErrStreamNotFound):
 		err = x.missing()
 	default:
@@ -303,35 +311,74 @@ func checkReplicas(name string, info *js.StreamInfo) error {
 }
 
 // compare looks whether a topic's stream still is what it was, and remembers where it ends.
-func (x *watched) compare(ctx context.Context, stream js.Stream) error {
+func (x *watched) compare(ctx context.Context, stream js.Stream, acked []acked) error {
 	if x.topic == nil {
 		return nil
 	}
-	info := stream.CachedInfo()
-	l, err := parseLineage(info.Config.Metadata[metadataLineage])
-	if err != nil || !l.continues(x.topic.lineage) {
-		x.markLost(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
+	l, err := parseLineage(stream.CachedInfo().Config.Metadata[metadataLineage])
+	if x.markLostIfAnother(l, err) {
 		return nil
 	}
-	state := &info.State
+	state := &stream.CachedInfo().State
 	x.marks = slices.DeleteFunc(x.marks, func(m mark) bool { return m.seq < state.FirstSeq })
-	n := len(x.marks)
-	if n > 0 && state.LastSeq < x.marks[n-1].seq { // or a leader that has just been chosen
+	if state.LastSeq < x.known(acked) { // or a leader that has just been chosen
 		if x.short++; x.short < 2 {
 			return nil
 		}
 		return x.recordLoss(ctx, stream, l)
 	}
 	x.short = 0
-	if n > 0 {
-		if same, err := isSame(ctx, stream, x.marks[n-1]); err != nil {
-			return err
-		} else if !same {
-			return x.recordLoss(ctx, stream, l)
-		}
+	if same, err := x.isSame(ctx, stream, acked); err != nil {
+		return err
+	} else if !same {
+		return x.recordLoss(ctx, stream, l)
 	}
 	x.appendMark(mark{state.LastSeq, state.LastTime})
+	x.forget(acked)
 	return nil
+}
+
+// markLostIfAnother ends what is done with a stream that is another one by its incarnations: it was made anew, or another process
+// has found that it lost its end, which this one may have read.
+func (x *watched) markLostIfAnother(l lineage, err error) bool {
+	if err != nil || !l.continues(x.topic.lineage) {
+		x.markLost(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
+		return true
+	}
+	newest := l[len(l)-1]
+	if newest == x.topic.lineage[len(x.topic.lineage)-1] {
+		return false
+	}
+	x.markLost(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on, as another process has found: starting again, "+
+		"to do again what was done with them", x.name, newest.seq))
+	return true
+}
+
+// known is the last message that is known to have been there.
+func (x *watched) known(acked []acked) (seq uint64) {
+	if n := len(x.marks); n > 0 {
+		seq = x.marks[n-1].seq
+	}
+	for _, a := range acked {
+		seq = max(seq, a.seq)
+	}
+	return seq
+}
+
+// isSame tells whether a stream has the message that was its last one at the poll before, and those that were acknowledged
+// since then.
+func (x *watched) isSame(ctx context.Context, stream js.Stream, acked []acked) (bool, error) {
+	if n := len(x.marks); n > 0 {
+		if same, err := isSame(ctx, stream, x.marks[n-1]); err != nil || !same {
+			return false, err
+		}
+	}
+	for _, a := range acked {
+		if same, err := a.isThere(ctx, stream); err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (x *watched) appendMark(m mark) {
@@ -371,12 +418,10 @@ func (x *watched) recordLoss(ctx context.Context, stream js.Stream, l lineage) e
 			break
 		}
 	}
-	if l[len(l)-1].id == x.topic.lineage[len(x.topic.lineage)-1].id { // or another process was first
-		config := stream.CachedInfo().Config
-		config.Metadata[metadataLineage] = l.next(kept + 1).String()
-		if _, err := x.topic.js.UpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("begin incarnation: %w", err)
-		}
+	config := stream.CachedInfo().Config
+	config.Metadata[metadataLineage] = l.next(kept + 1).String()
+	if _, err := x.topic.js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("begin incarnation: %w", err)
 	}
 	x.markLost(fmt.Errorf("stream %s has lost what was acknowledged, from message %d on: starting again, to do again what was done "+
 		"with them", x.name, kept+1))
