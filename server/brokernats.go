@@ -54,7 +54,10 @@ func (b *natsBroker) skew(context.Context) (time.Duration, bool) { return b.Skew
 func (b *natsBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
 	cfg := jetstream.DefaultLeases()
 	cfg.JetStream, cfg.Bucket, cfg.Group, cfg.Parts = b.JetStream(), b.name+"-leases", b.name+"-"+group, parts
-	cfg.Member, cfg.Logger, cfg.Replicas = b.n.cfg.worker(), b.n.log, b.Replicas()
+	if _, err := b.OpenStore(ctx, cfg.Bucket); err != nil { // so that it is looked after, as the others are
+		return nil, err
+	}
+	cfg.Member, cfg.Logger = b.n.cfg.worker(), b.n.log
 	cfg.TTL = b.n.cfg.Cluster.Session
 	cfg.Renew = min(cfg.Renew, cfg.TTL/3)
 	m, err := jetstream.JoinLeases(ctx, cfg)

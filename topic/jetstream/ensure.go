@@ -68,7 +68,7 @@ func (c *Cluster) ensure(ctx context.Context, want js.StreamConfig, accept func(
 
 func (c *Cluster) ensureOnce(ctx context.Context, want js.StreamConfig, accept func(*js.StreamConfig) error) (*js.StreamConfig, error) {
 	// A stored message is read from the leader alone: another one may not have the last ones yet.
-	want.AllowDirect, want.Replicas = false, c.Replicas()
+	want.AllowDirect, want.Replicas = false, c.replicas()
 	stream, err := c.js.Stream(ctx, want.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
 		return c.create(ctx, want)
@@ -124,8 +124,8 @@ func (c *Cluster) setAlone() {
 	c.alone = true
 }
 
-// Replicas is how many of each new stream there are.
-func (c *Cluster) Replicas() int {
+// replicas is how many of each new stream there are.
+func (c *Cluster) replicas() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -94,5 +94,5 @@ func (c *Cluster) explainPlaces(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: the cluster has no %d servers that are up and have room: start the missing ones "+
-		"(nats server report jetstream), or set topics.replicas to how many there are", err, c.Replicas())
+		"(nats server report jetstream), or set topics.replicas to how many there are", err, c.replicas())
 }

@@ -20,11 +20,10 @@ import (
 // LeaseConfig says where the leases are and when a process counts as dead.
 type LeaseConfig struct {
 	JetStream js.JetStream
-	Bucket    string // key-value bucket of the leases, made if need be; many groups may share it
+	Bucket    string // key-value bucket of the leases, which exists; many groups may share it
 	Group     string // which parts: letters, digits, - and _
 	Parts     int
 	Member    string // this process's stable name, by which it gets back what it had
-	Replicas  int    // of a bucket that is made
 
 	TTL   time.Duration // after how long without a sign of life others take the parts of a process
 	Renew time.Duration // how often it gives one, a third of TTL or less
@@ -35,7 +34,7 @@ type LeaseConfig struct {
 
 // DefaultLeases still wants a client and names.
 func DefaultLeases() LeaseConfig {
-	return LeaseConfig{Replicas: 1, TTL: 10 * time.Second, Renew: 3 * time.Second, Now: time.Now, Logger: slog.Default()}
+	return LeaseConfig{TTL: 10 * time.Second, Renew: 3 * time.Second, Now: time.Now, Logger: slog.Default()}
 }
 
 func (c *LeaseConfig) validate() error {
@@ -47,7 +46,7 @@ func (c *LeaseConfig) validate() error {
 		rare = fmt.Errorf("renew: %v, want a third of the ttl of %v or less", c.Renew, c.TTL)
 	}
 	return errors.Join(check.Set("jetstream", c.JetStream != nil), name, check.Set("member", c.Member != ""),
-		check.AtLeast(1, "parts", c.Parts), check.AtLeast(1, "replicas", c.Replicas), rare,
+		check.AtLeast(1, "parts", c.Parts), rare,
 		check.AtLeast(time.Millisecond, "ttl", c.TTL), check.AtLeast(time.Millisecond, "renew", c.Renew),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))
 }
@@ -94,7 +93,7 @@ func JoinLeases(ctx context.Context, cfg LeaseConfig) (*Leases, error) {
 }
 
 func (l *Leases) open(ctx context.Context) (err error) {
-	if l.kv, err = openBucket(ctx, l.cfg); err != nil {
+	if l.kv, err = l.cfg.JetStream.KeyValue(ctx, l.cfg.Bucket); err != nil {
 		return err
 	}
 	l.report(l.kv.PurgeDeletes(ctx, js.DeleteMarkersOlderThan(markersFor)))
@@ -103,28 +102,6 @@ func (l *Leases) open(ctx context.Context) (err error) {
 
 // markersFor is how long it is remembered that a key was deleted; every process that ever was leaves one.
 const markersFor = 24 * time.Hour
-
-// openBucket leaves one that exists as it is.
-func openBucket(ctx context.Context, cfg LeaseConfig) (js.KeyValue, error) {
-	kv, err := cfg.JetStream.KeyValue(ctx, cfg.Bucket)
-	if !errors.Is(err, js.ErrBucketNotFound) {
-		return kv, err
-	}
-	kv, err = createBucket(ctx, cfg)
-	if hasCode(err, codeNoCluster) { // so topics are kept once, too; who has found them made does not know
-		cfg.Replicas = 1
-		kv, err = createBucket(ctx, cfg)
-	}
-	if errors.Is(err, js.ErrBucketExists) {
-		return cfg.JetStream.KeyValue(ctx, cfg.Bucket)
-	}
-	return kv, err
-}
-
-func createBucket(ctx context.Context, cfg LeaseConfig) (js.KeyValue, error) {
-	return cfg.JetStream.CreateKeyValue(ctx, js.KeyValueConfig{Bucket: cfg.Bucket, History: 1, Storage: js.FileStorage,
-		Replicas: cfg.Replicas})
-}
 
 // Next implements topic.Membership.
 func (l *Leases) Next(ctx context.Context) ([]int, error) { return l.latest.Next(ctx) }

@@ -21,6 +21,9 @@ func leaseConfig(t *testing.T, client js.JetStream) jetstream.LeaseConfig {
 	cfg := jetstream.DefaultLeases()
 	cfg.JetStream, cfg.Bucket, cfg.Group, cfg.Parts, cfg.Member = client, devservers.Name(t), "sentences", 16, "a"
 	cfg.TTL, cfg.Renew = time.Second, 200*time.Millisecond
+	if _, err := client.CreateKeyValue(t.Context(), js.KeyValueConfig{Bucket: cfg.Bucket}); err != nil {
+		t.Fatal(err)
+	}
 	cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	return cfg
 }
@@ -52,15 +55,6 @@ func mustClient(t *testing.T, url string) js.JetStream {
 		t.Fatal(err)
 	}
 	return client
-}
-
-// TestLeasesOnOneServer: a process whose topics others have made asks for as many replicas as a cluster has.
-func TestLeasesOnOneServer(t *testing.T) {
-	cfg := leaseConfig(t, mustClient(t, devservers.NATS(t)))
-	cfg.Replicas = 3
-	if parts, err := mustJoinLeases(t, cfg).Next(t.Context()); err != nil || len(parts) != cfg.Parts {
-		t.Errorf("%v, %v: want all parts", parts, err)
-	}
 }
 
 func runLeases(t *testing.T, client func(t *testing.T) js.JetStream) {

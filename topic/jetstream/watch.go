@@ -113,10 +113,14 @@ func (w *watch) stop() {
 	<-w.done
 }
 
-// add begins to look after a stream.
+// add begins to look after a stream. The stream of a store may have been opened before.
 func (w *watch) add(x *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	known := func(o *watched) bool { return o.name == x.name }
+	if x.topic == nil && slices.ContainsFunc(w.streams, known) {
+		return
+	}
 	w.streams = append(w.streams, x)
 }
 
