@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
 	"refrain/feed"
 	"refrain/internal/devservers"
 	"refrain/internal/e2e"
@@ -33,6 +31,7 @@ import (
 type edges struct {
 	*e2e.Process
 	kafka, redis string
+	source       *devservers.SourceTopic
 	posts, reuse string // topics
 }
 
@@ -42,8 +41,8 @@ const maxHold = "max_hold: 2000d"
 
 // newEdges writes the configuration, with settings of the window; start starts the service.
 func newEdges(t *testing.T, kafka, redis, window string) *edges {
-	e := &edges{kafka: kafka, redis: redis, posts: devservers.Name(t), reuse: devservers.Name(t)}
-	devservers.CreateTopic(t, kafka, e.posts, 4)
+	source := devservers.NewSourceTopic(t, kafka)
+	e := &edges{kafka: kafka, redis: redis, source: source, posts: source.Name, reuse: devservers.Name(t)}
 	devservers.CreateTopic(t, kafka, e.reuse, 3)
 	e.Process = e2e.New(t, e2e.WithYAML(t, e.config(window)))
 	return e
@@ -52,9 +51,7 @@ func newEdges(t *testing.T, kafka, redis, window string) *edges {
 func (e *edges) config(window string) string {
 	return fmt.Sprintf(`
 window: {%[5]s}
-ingest:
-  kafka:
-  - {brokers: [%[1]q], topics: [%[2]q], group: %[2]q}
+%[2]s
 publish:
   kafka:
   - {name: reuse, brokers: [%[1]q], topic: %[3]q}
@@ -62,7 +59,7 @@ lookup:
   store: redis
   retention: 1000h
   redis: {url: "redis://%[4]s/0", prefix: "%[3]s:"}
-`, e.kafka, e.posts, e.reuse, e.redis, window)
+`, e.kafka, e.source.YAML(), e.reuse, e.redis, window)
 }
 
 // kcat runs the command-line client, which is not ours, on the broker.
@@ -104,24 +101,9 @@ func (e *edges) published(t *testing.T) (ids []feed.Hash, records int) {
 // awaitPosts waits until n posts are in, and everything that follows from them is out.
 func (e *edges) awaitPosts(t *testing.T, n int) {
 	t.Helper()
-	e.Await(3*time.Minute, fmt.Sprint(n, " posts taken from Kafka"), func() bool { return e.committed() >= int64(n) })
+	e.Await(3*time.Minute, fmt.Sprint(n, " posts taken from Kafka"), func() bool { return e.source.Committed() >= n })
 	e.Events() // the route is through
 	e.Await(2*time.Minute, "events published and indexed", e.SinksAreDone)
-}
-
-// committed is up to how many records the group has committed its offsets, which it does when they are durable.
-func (e *edges) committed() (sum int64) {
-	client := &kafka.Client{Addr: kafka.TCP(e.kafka), Timeout: 5 * time.Second}
-	got, err := client.OffsetFetch(e.TB.Context(), &kafka.OffsetFetchRequest{
-		GroupID: e.posts, Topics: map[string][]int{e.posts: {0, 1, 2, 3}},
-	})
-	if err != nil {
-		return 0
-	}
-	for _, p := range got.Topics[e.posts] {
-		sum += max(0, p.CommittedOffset)
-	}
-	return sum
 }
 
 // check compares what came out with what detect says of the same posts.
@@ -219,23 +201,25 @@ func TestKafkaToKafka(t *testing.T) {
 	e.check(t, posts)
 }
 
-// TestPartitionsFarApart: one partition brings the first half of the posts while another brings the second, months ahead.
+// TestPartitionsFarApart: one partition brings the first half of the posts while another brings the second, months ahead: all of
+// both in a full run.
 func TestPartitionsFarApart(t *testing.T) {
-	if !*e2e.Full {
-		t.Skip("takes half a minute, for ./test all")
-	}
 	posts, n := e2e.EdgePosts(t)
-	lines := e2e.SplitLines(posts)
+	all, size, steps := e2e.SplitLines(posts), n/2, 20
+	if !*e2e.Full {
+		size, steps = 1000, 5
+	}
+	first, second := all[:size], all[n/2:n/2+size]
 	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t), maxHold)
 	e.Start()
-	half, step := n/2, n/40
-	for at := 0; at < half; at += step {
-		e.kcat(t, bytes.NewReader(bytes.Join(lines[half+at:half+at+step], nil)), "-P", "-p", "0", "-t", e.posts)
-		e.kcat(t, bytes.NewReader(bytes.Join(lines[at:at+step], nil)), "-P", "-p", "1", "-t", e.posts)
-		e.Await(time.Minute, "both steps", func() bool { return e.committed() >= int64(2*(at+step)) })
+	step := size / steps
+	for at := 0; at < size; at += step {
+		e.kcat(t, bytes.NewReader(bytes.Join(second[at:at+step], nil)), "-P", "-p", "0", "-t", e.posts)
+		e.kcat(t, bytes.NewReader(bytes.Join(first[at:at+step], nil)), "-P", "-p", "1", "-t", e.posts)
+		e.Await(time.Minute, "both steps", func() bool { return e.source.Committed() >= 2*(at+step) })
 	}
-	e.awaitPosts(t, n)
-	e.check(t, posts)
+	e.awaitPosts(t, 2*size)
+	e.check(t, bytes.Join(slices.Concat(first, second), nil))
 }
 
 // TestKafkaToKafkaThroughFaults: as TestKafkaToKafka, while refrain is killed three times, and Kafka and Redis go away.
@@ -261,7 +245,7 @@ func TestKafkaToKafkaThroughFaults(t *testing.T) {
 	begin := time.Now()
 	for _, fault := range faults {
 		reached := e.inWindow() + float64(n)/8*r.Float64()
-		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= reached || e.committed() >= int64(n) })
+		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= reached || e.source.Committed() >= n })
 		fault()
 		t.Logf("%v: fault over", time.Since(begin))
 	}

@@ -52,8 +52,8 @@ func TestBrokerStandsStill(t *testing.T) {
 
 func brokerAway(t *testing.T, b broker, away, back func(broker)) {
 	o := outageLengths()
-	source := newSourceTopic(t)
-	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), source.yaml())
+	source := devservers.NewSourceTopic(t, devservers.StartKafka(t).Addr())
+	d := newDeployment(t, b, devservers.StartRedis(t).Addr(), source.YAML())
 	front := d.standard(2)
 	memory, arrivals := d.watchMemory(), follow(t, front)
 
@@ -63,7 +63,7 @@ func brokerAway(t *testing.T, b broker, away, back func(broker)) {
 	all := newClients(d.withRole("split"), manyClients)
 	var feeding sync.WaitGroup
 	feeding.Go(func() { all.send(t.Context(), manyClients, byHTTP) })
-	feeding.Go(func() { source.send(t.Context(), byTopic) })
+	feeding.Go(func() { sendTo(t.Context(), source, byTopic) })
 
 	gone := begin.Add(o.before)
 	sleepUntil(t.Context(), gone)
@@ -75,7 +75,7 @@ func brokerAway(t *testing.T, b broker, away, back func(broker)) {
 	isBack := time.Now()
 	feeding.Wait()
 	t.Logf("all accepted %v after it was back", time.Since(isBack).Round(time.Millisecond))
-	front.Await(10*time.Minute, "posts of the source", func() bool { return source.committed() >= len(byTopic) })
+	front.Await(10*time.Minute, "posts of the source", func() bool { return source.Committed() >= len(byTopic) })
 	d.wantEvents(front, posts)
 	t.Logf("all delivered %v after it was back", time.Since(isBack).Round(time.Millisecond))
 	memory.endPhase("afterwards")
