@@ -39,7 +39,11 @@ func (s *SourceTopic) Write(ctx context.Context, lines [][]byte, batch int, befo
 	w := &kafka.Writer{Addr: kafka.TCP(s.Brokers...), Topic: s.Name, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond,
 		BatchSize: batch, Balancer: kafka.BalancerFunc(func(m kafka.Message, all ...int) int { return all[int(m.Offset)%len(all)] }),
 		Transport: transport}
-	defer w.Close()
+	defer func() {
+		if err := w.Close(); err != nil {
+			s.TB.Error(err)
+		}
+	}()
 	for i := 0; i < len(lines); i += batch {
 		var messages []kafka.Message
 		for j, line := range lines[i:min(i+batch, len(lines))] {
