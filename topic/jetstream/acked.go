@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -19,18 +20,22 @@ import (
 // acked is a message that was acknowledged to this process.
 type acked struct {
 	seq  uint64
-	sum  uint64 // of its content: the server's time of it is not known
+	sum  uint64 // of its content: the server's time of it is not in the acknowledgement
 	life uint64 // of the server
 }
 
 var sumSeed = maphash.MakeSeed()
 
-// sumOf tells a message from others: those of the same data have different stamps.
+// sumBytes is how much of a message's data is looked at: all of a large one would be a tenth of an append's time.
+const sumBytes = 1024
+
+// sumOf tells a message from others by its stamp, its length, and how it begins: one that is made again has another stamp.
 func sumOf(header nats.Header, data []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(sumSeed)
 	_, _ = h.WriteString(header.Get(headerTime)) // a hash has no errors
-	_, _ = h.Write(data)
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
+	_, _ = h.Write(data[:min(len(data), sumBytes)])
 	return h.Sum64()
 }
 

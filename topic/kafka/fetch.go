@@ -18,10 +18,8 @@ const (
 	quietWait = 500 * time.Millisecond
 	busyWait  = 20 * time.Millisecond
 	busyBytes = 64 << 10
-	// partitionBytes is how much of one partition an answer holds, fetchBytes how much of all; but the first batch of an
-	// answer comes whole, however large. It is compressed: what is the same again and again takes a hundred times that.
+	// partitionBytes is how much of one partition an answer holds at most.
 	partitionBytes = 512 << 10
-	fetchBytes     = 1 << 20
 	// answerTimeout is how long an answer may take beyond the wait. It must do for the largest batch of records.
 	answerTimeout = 15 * time.Second
 )
@@ -43,18 +41,18 @@ type fetched struct {
 }
 
 // fetch asks one broker for partitions that it leads, those that come first first.
-func (l *link) fetch(ctx context.Context, parts []from, wait time.Duration, minBytes int) ([]fetched, error) {
+func (l *link) fetch(ctx context.Context, parts []from, wait time.Duration, minBytes, maxBytes int) ([]fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+answerTimeout)
 	defer cancel()
 	asked := make([]fetch.RequestPartition, len(parts))
 	positions := make(map[int32]int64, len(parts))
 	for i, p := range parts {
 		asked[i] = fetch.RequestPartition{Partition: int32(p.partition), CurrentLeaderEpoch: -1, FetchOffset: p.position,
-			LogStartOffset: -1, PartitionMaxBytes: partitionBytes}
+			LogStartOffset: -1, PartitionMaxBytes: int32(min(partitionBytes, maxBytes))}
 		positions[int32(p.partition)] = p.position
 	}
 	m, err := l.roundTrip(ctx, &fetch.Request{
-		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(minBytes), MaxBytes: fetchBytes,
+		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(min(minBytes, maxBytes)), MaxBytes: int32(maxBytes),
 		SessionID: -1, SessionEpoch: -1, Topics: []fetch.RequestTopic{{Topic: l.topic, Partitions: asked}},
 	})
 	if err != nil {
@@ -81,7 +79,7 @@ func (l *link) fetch(ctx context.Context, parts []from, wait time.Duration, minB
 
 // fetchNow fetches what a partition has at a position, which is not its end.
 func (l *link) fetchNow(ctx context.Context, partition int, at int64) (*fetched, error) {
-	all, err := l.fetch(ctx, []from{{partition, at}}, quietWait, 1)
+	all, err := l.fetch(ctx, []from{{partition, at}}, quietWait, 1, firstAnswer)
 	if err == nil && len(all) != 1 {
 		err = errors.New("an answer to another question")
 	}

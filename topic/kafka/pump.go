@@ -16,7 +16,8 @@ import (
 
 // brokerIO is what is known of the talk with one broker.
 type brokerIO struct {
-	busy   bool      // its last answer had records
+	busy   bool // its last answer had records
+	size   answerSize
 	since  time.Time // when it began to fail; zero: it does not
 	warned bool
 	pauses *backoff.ExponentialBackOff
@@ -130,11 +131,12 @@ func (r *reader) turnOf(broker *brokerIO, parts []from) error {
 	if broker.busy {
 		wait, minBytes = busyWait, busyBytes
 	}
-	answers, err := r.topic.link.fetch(r.ctx, parts, wait, minBytes)
+	answers, err := r.topic.link.fetch(r.ctx, parts, wait, minBytes, broker.size.next())
 	if err != nil {
 		return err
 	}
 	broker.busy = false
+	broker.size.note(answers)
 	var errs []error
 	for i := range answers {
 		f := &answers[i]

@@ -1,0 +1,91 @@
+package kafka_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/kafka"
+)
+
+// TestRepetitive reads 400 MB that are the same again and again, of which a megabyte on the broker's disk is 255 unpacked,
+// into memory that has no room for an answer of that. In the second part they come after what cannot be compressed, when
+// the reader has begun to ask for much.
+func TestRepetitive(t *testing.T) {
+	same := bytes.Repeat([]byte("the same words again and again. "), 8000)
+	other := make([]byte, len(same))
+	_, _ = rand.NewChaCha8([32]byte{}).Read(other) // it has no errors
+	for name, test := range map[string]struct {
+		before int // records of other, in each partition
+		mostMB uint64
+	}{"from the start": {0, 150}, "suddenly": {16, 350}} {
+		t.Run(name, func(t *testing.T) {
+			x := MustOpenTopic(t, MustOpen(t, fake(t, 1).ListenAddrs()), func(c *kafka.TopicConfig) { c.Partitions = 8 })
+			mustFill(t, x, other, test.before)
+			mustFill(t, x, same, 192)
+			r := conformance.MustOpen(t, x, make([]int64, 8)...)
+			peak := peakOf(func() { mustDrain(t, r, 8*(test.before+192)) })
+			if t.Logf("%d MB at most", peak/1_000_000); peak > test.mostMB*1_000_000 {
+				t.Errorf("the heap had %d MB, want %d or less", peak/1_000_000, test.mostMB)
+			}
+		})
+	}
+}
+
+// mustFill appends n records to each partition, four in a batch.
+func mustFill(t *testing.T, x topic.Topic, data []byte, n int) {
+	t.Helper()
+	for range n / 4 {
+		var records []topic.Record
+		for i := range 4 * x.Partitions() {
+			records = append(records, topic.Record{Partition: i / 4, Data: data})
+		}
+		conformance.MustAppend(t, x, records...)
+	}
+}
+
+// mustDrain fetches n records, and keeps none.
+func mustDrain(t *testing.T, r topic.Reader, n int) {
+	t.Helper()
+	for n > 0 {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n -= len(records)
+	}
+}
+
+// peakOf is how many bytes the heap had at most during f, beyond what it had before.
+func peakOf(f func()) (peak uint64) {
+	runtime.GC()
+	before := heap()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for again := time.NewTicker(5 * time.Millisecond); ; {
+			peak = max(peak, heap())
+			select {
+			case <-again.C:
+			case <-stop:
+				again.Stop()
+				return
+			}
+		}
+	})
+	f()
+	close(stop)
+	wg.Wait()
+	return peak - min(peak, before)
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
