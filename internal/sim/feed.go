@@ -124,8 +124,9 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 		}
 	case 1:
 		switch {
-		case w.plan.Live && now <= limit: // replaced: the wall clock is near
+		case w.plan.Live && now <= limit: // replaced: the wall clock is near, and three of these move a clock there
 			p.Time = now.Add(maxFutureSkew + f.futureSkew())
+			f.newest, s.level = max(f.newest, now), max(s.level, now)
 		case !w.plan.Live && s.futurePosts < 2: // two never move a clock that asks for three
 			s.futurePosts++
 			d.hasFuture = true
