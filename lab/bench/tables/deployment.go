@@ -215,16 +215,22 @@ func eachID(stream io.Reader, f func(id string) bool) error {
 		if len(in.Bytes()) == 0 {
 			continue
 		}
-		_, rest, ok := bytes.Cut(in.Bytes()[:min(len(in.Bytes()), 400)], []byte(`"id":"`))
-		id, _, ok2 := bytes.Cut(rest, []byte(`"`))
-		if !ok || !ok2 {
+		id, ok := eventID(in.Bytes())
+		if !ok {
 			return fmt.Errorf("an event without an id: %.400s", in.Bytes())
 		}
-		if !f(string(id)) {
+		if !f(id) {
 			return nil
 		}
 	}
 	return in.Err()
+}
+
+// eventID is the id of an event, which stands near its beginning.
+func eventID(event []byte) (string, bool) {
+	_, rest, ok := bytes.Cut(event[:min(len(event), 400)], []byte(`"id":"`))
+	id, _, closed := bytes.Cut(rest, []byte(`"`))
+	return string(id), ok && closed
 }
 
 // usage is what a deployment has taken so far.

@@ -277,34 +277,50 @@ func (l *load) ready(ctx context.Context, p *child) error {
 // listen opens the stream of events.
 func (l *load) listen(ctx context.Context) (io.ReadCloser, error) { return l.get(ctx, "/v1/events") }
 
-// observeEvents notes when events come. The post of an event is its subject, and its number tells when it was due.
+// observeEvents notes when events come, each once: a broker may hand one out twice.
 func (l *load) observeEvents(stream io.ReadCloser) error {
 	defer stream.Close()
 	in := bufio.NewScanner(stream)
 	in.Buffer(nil, 16<<20)
+	known := map[string]bool{}
 	for in.Scan() && in.Err() == nil { // with an error comes a part of a line
 		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data: "))
 		if !ok || bytes.HasPrefix(data, []byte(`{"position":`)) {
 			continue
 		}
-		now := time.Now()
-		_, rest, _ := strings.Cut(string(data[:min(len(data), 400)]), `"subject":"`)
-		subject, _, _ := strings.Cut(rest, `"`)
-		if strings.HasPrefix(subject, floodPrefix) {
-			l.flooded.add(subject, data)
+		id, ok := eventID(data)
+		if !ok {
+			return fmt.Errorf("an event without an id: %s", data[:min(len(data), 400)])
+		}
+		if known[id] {
 			continue
 		}
-		n, err := strconv.Atoi(subject)
-		if err != nil {
-			return fmt.Errorf("an event without the number of a post: %s", data[:min(len(data), 400)])
+		known[id] = true
+		if err := l.observe(data, time.Now()); err != nil {
+			return err
 		}
-		l.events, l.last = append(l.events, now.Sub(l.due(n))), now
-		if l.watch != nil {
-			l.watch(data, l.due(n), now.Sub(l.due(n)))
-		}
-		l.observed.Add(1)
 	}
 	return in.Err()
+}
+
+// observe notes an event that came now. Its post is its subject, and the post's number tells when it was due.
+func (l *load) observe(event []byte, now time.Time) error {
+	_, rest, _ := strings.Cut(string(event[:min(len(event), 400)]), `"subject":"`)
+	subject, _, _ := strings.Cut(rest, `"`)
+	if strings.HasPrefix(subject, floodPrefix) {
+		l.flooded.add(subject, event)
+		return nil
+	}
+	n, err := strconv.Atoi(subject)
+	if err != nil {
+		return fmt.Errorf("an event without the number of a post: %s", event[:min(len(event), 400)])
+	}
+	l.events, l.last = append(l.events, now.Sub(l.due(n))), now
+	if l.watch != nil {
+		l.watch(event, l.due(n), now.Sub(l.due(n)))
+	}
+	l.observed.Add(1)
+	return nil
 }
 
 // floodPrefix begins the ids of a flood's posts; the others' are numbers.
