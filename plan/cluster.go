@@ -50,7 +50,7 @@ func (w *workload) brokerCores(s shape) float64 {
 type HandOver struct {
 	Return  float64 `json:"return"`  // its worker returns: it reads its rows back, all its threads side by side
 	Others  float64 `json:"others"`  // it does not: the others share its rows, each with one thread, when the grace is over
-	Restore float64 `json:"restore"` // its worker returns, with a snapshot; 0: not measured
+	Restore float64 `json:"restore"` // its worker returns, with a snapshot
 }
 
 // handOver is that of a worker's part. Beside the rows, what came meanwhile has to be looked up: a worker that is busy for

@@ -20,7 +20,7 @@ type Costs struct {
 	Kafka         BrokerCost `json:"kafka"`
 	NATS          BrokerCost `json:"nats"`
 	InsertGrowth  float64    `json:"insertGrowth"`  // an insertion takes InsertMicros · (rows/10⁶)^InsertGrowth in more than 10⁶ rows
-	RestoreMicros float64    `json:"restoreMicros"` // a sentence: from a snapshot, by one thread; 0: not measured
+	RestoreMicros float64    `json:"restoreMicros"` // a sentence: from a snapshot, by one thread
 
 	// A backfill, µs of a core.
 

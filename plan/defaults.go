@@ -27,6 +27,8 @@ func DefaultCosts() Costs {
 		// 2.7 to 3.8 of processor time were measured, 205,000 sentences of ira in a window that lets nothing go, from topics in
 		// memory and embedded ones.
 		InsertGrowth: 0.29,
+		// The same posts, and made-up ones in 10⁶ rows: 1.2 to 1.8 (docs/design/0021-snapshots.md).
+		RestoreMicros: 1.6,
 
 		// Here, 2026-11-23, ira, profiles of refrain backfill: gather 1.0 in memory and 1.2 into runs (2026-11-24), merge 0.2 and split 2.2, insert and
 		// expire 1.8 to 2.4, an event 2.0 to 3.6 and its match 3.3. A post of a run-in takes 4.0, from slices of 1 and 7 days with a span of 7.
