@@ -37,6 +37,38 @@ func TestRepetitive(t *testing.T) {
 	}
 }
 
+// TestTurns: of two partitions that fill an answer each none is read before the other, though the broker that leads both of them
+// leads none of their neighbours.
+func TestTurns(t *testing.T) {
+	f := fake(t, 2)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()), func(c *kafka.TopicConfig) { c.Partitions = 8 })
+	for p := range int32(8) {
+		if err := f.MoveTopicPartition(x.Name(), p, min(p/2, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 40
+	data := make([]byte, 250_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it has no errors
+	for range n {
+		conformance.MustAppend(t, x, topic.Record{Partition: 0, Data: data}, topic.Record{Partition: 1, Data: data})
+	}
+	r := conformance.MustOpen(t, x, make([]int64, 8)...)
+	var read [8]int
+	for read[0] < n && read[1] < n {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records {
+			read[records[i].Partition]++
+		}
+	}
+	if least := min(read[0], read[1]); least < n-5 {
+		t.Errorf("of one all %d records are read, and of the other %d", n, least)
+	}
+}
+
 // mustFill appends n records to each partition, four in a batch.
 func mustFill(t *testing.T, x topic.Topic, data []byte, n int) {
 	t.Helper()
