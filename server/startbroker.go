@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +65,9 @@ func (b *startBroker) waiting(ctx context.Context, try func() error) error {
 		tooLong := !b.opened.Load() && time.Since(begin) > maxStartWait
 		if err == nil || b.started.Load() || !isTemporary(err) || tooLong {
 			return err
+		}
+		if lost := b.Lost(); lost != nil { // it would wait for what never comes
+			return fmt.Errorf("%w: %w", ErrTopicsChanged, lost)
 		}
 		b.n.waiting(err)
 		b.n.log.Warn("waiting for the broker of the topics", "error", err)

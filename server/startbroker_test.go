@@ -17,7 +17,10 @@ import (
 type silent struct {
 	broker
 	until time.Time
+	lost  error
 }
+
+func (b *silent) Lost() error { return b.lost }
 
 func (b *silent) openTopic(context.Context, topicSpec) (openTopic, error) { return nil, b.answer() }
 
@@ -65,4 +68,17 @@ func TestStartWaitsForTheBroker(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestStartEndsWithItsTopics: while nobody watches them, who waits has to see that one has been deleted.
+func TestStartEndsWithItsTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{log: slog.New(slog.DiscardHandler), waiting: func(error) {}}
+		deleted := errors.New("deleted")
+		b := &startBroker{broker: &silent{until: time.Now().Add(time.Hour), lost: deleted}, n: n}
+		b.opened.Store(true)
+		if _, err := b.openStore(t.Context(), "state"); !errors.Is(err, ErrTopicsChanged) || !errors.Is(err, deleted) {
+			t.Errorf("got %v, want ErrTopicsChanged", err)
+		}
+	})
 }

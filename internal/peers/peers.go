@@ -222,6 +222,7 @@ func (a *Asker) read(ctx context.Context, resp *http.Response, held *holding) (*
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, size+1))
+	held.giveBack(size - int64(len(data))) // or answers of unknown size would leave no room for each other
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,14 @@ func (h *holding) acquire(ctx context.Context, size int64) error {
 	return nil
 }
 
+// giveBack gives free what an answer did not need.
+func (h *holding) giveBack(size int64) {
+	if size > 0 {
+		h.bytes.Add(-size)
+		h.asker.room.Release(size)
+	}
+}
+
 func (h *holding) release() {
 	if n := h.bytes.Load(); n > 0 {
 		h.asker.room.Release(n)

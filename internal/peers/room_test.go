@@ -111,6 +111,20 @@ func TestQuestionsWaitForRoom(t *testing.T) {
 	}
 }
 
+// TestOwnersThatDoNotSay: three answers of a version before, or through a proxy, have room beside each other where all are small,
+// though there would be none for three of the largest.
+func TestOwnersThatDoNotSay(t *testing.T) {
+	a, _ := roomy(2 * megabyte)
+	var owners []Owner
+	for q := range 6 {
+		owners = append(owners, startLarge(t, q, 10_000, false))
+	}
+	r, err := a.Ask(t.Context(), Query{Text: "a b", Limit: 1}, len(owners), nil, owners)
+	if err != nil || len(r.Missing) > 0 {
+		t.Errorf("%v: missing %v, %v", err, r.Missing, r.Reasons)
+	}
+}
+
 // TestTooLargeAnswer names the owner, whether it says before how large its answer is or not.
 func TestTooLargeAnswer(t *testing.T) {
 	for _, says := range []bool{false, true} {

@@ -2,12 +2,17 @@ package kafka_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"refrain/internal/devservers"
 	"refrain/topic"
 	"refrain/topic/conformance"
 	"refrain/topic/kafka"
@@ -34,6 +39,72 @@ func TestRepetitive(t *testing.T) {
 				t.Errorf("the heap had %d MB, want %d or less", peak/1_000_000, test.mostMB)
 			}
 		})
+	}
+}
+
+// TestTurns: of two partitions that fill an answer each none is read before the other, though the broker that leads both of them
+// leads none of their neighbours.
+func TestTurns(t *testing.T) {
+	f := fake(t, 2)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()), func(c *kafka.TopicConfig) { c.Partitions = 8 })
+	for p := range int32(8) {
+		if err := f.MoveTopicPartition(x.Name(), p, min(p/2, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 40
+	data := make([]byte, 250_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it has no errors
+	for range n {
+		conformance.MustAppend(t, x, topic.Record{Partition: 0, Data: data}, topic.Record{Partition: 1, Data: data})
+	}
+	r := conformance.MustOpen(t, x, make([]int64, 8)...)
+	var read [8]int
+	for read[0] < n && read[1] < n {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records {
+			read[records[i].Partition]++
+		}
+	}
+	if least := min(read[0], read[1]); least < n-5 {
+		t.Errorf("of one all %d records are read, and of the other %d", n, least)
+	}
+}
+
+// TestStoreAsksForMore: a store that is read from its beginning does not ask for each few of its values.
+func TestStoreAsksForMore(t *testing.T) {
+	f := fake(t, 1)
+	c, name := MustOpen(t, f.ListenAddrs()), devservers.Name(t)
+	first, err := c.OpenStore(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := make([]byte, 20_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(value) // it has no errors
+	const n = 200
+	for i := range n {
+		if err := first.Put(t.Context(), fmt.Sprint(i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked atomic.Int64
+	f.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		f.KeepControl()
+		asked.Add(1)
+		return nil, nil, false
+	})
+	second, err := MustOpen(t, f.ListenAddrs()).OpenStore(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := second.Get(t.Context(), fmt.Sprint(n-1)); err != nil || !bytes.Equal(got, value) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if got := asked.Load(); got > n/5 {
+		t.Errorf("asked %d times for %d values of 20 KB", got, n)
 	}
 }
 

@@ -78,8 +78,8 @@ func (l *link) fetch(ctx context.Context, parts []from, wait time.Duration, minB
 }
 
 // fetchNow fetches what a partition has at a position, which is not its end.
-func (l *link) fetchNow(ctx context.Context, partition int, at int64) (*fetched, error) {
-	all, err := l.fetch(ctx, []from{{partition, at}}, quietWait, 1, firstAnswer)
+func (l *link) fetchNow(ctx context.Context, partition int, at int64, maxBytes int) (*fetched, error) {
+	all, err := l.fetch(ctx, []from{{partition, at}}, quietWait, 1, maxBytes)
 	if err == nil && len(all) != 1 {
 		err = errors.New("an answer to another question")
 	}

@@ -105,7 +105,7 @@ func (l *link) check(ctx context.Context, partition int, m *mark, start, end int
 	case start > m.offset:
 		return nil
 	}
-	f, err := l.fetchNow(ctx, partition, m.offset)
+	f, err := l.fetchNow(ctx, partition, m.offset, firstAnswer)
 	switch {
 	case err != nil:
 		return err
@@ -162,7 +162,7 @@ func (r *reader) verifyOne(ctx context.Context, p from, start, end int64) error 
 	if before < start || before >= end {
 		return nil // what is wrong with that the fetch will say
 	}
-	f, err := r.topic.link.fetchNow(ctx, p.partition, before)
+	f, err := r.topic.link.fetchNow(ctx, p.partition, before, firstAnswer)
 	if err == nil && len(f.records) > 0 && f.records[0].offset == before {
 		r.appendMark(p.partition, &f.records[0])
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -18,6 +19,7 @@ import (
 type brokerIO struct {
 	busy   bool // its last answer had records
 	size   answerSize
+	turn   int       // of the partition that is asked for first
 	since  time.Time // when it began to fail; zero: it does not
 	warned bool
 	pauses *backoff.ExponentialBackOff
@@ -76,7 +78,7 @@ func (r *reader) loop(id int32, broker *brokerIO) {
 		if len(parts) == 0 {
 			return
 		}
-		err := r.turnOf(broker, parts)
+		err := r.turnOf(broker, broker.rotate(parts))
 		r.unclaim(parts)
 		if r.ctx.Err() != nil || r.topic.link.lossErr() != nil {
 			return
@@ -88,16 +90,20 @@ func (r *reader) loop(id int32, broker *brokerIO) {
 	}
 }
 
-// claim returns what the broker leads and no other loop reads, another partition first each time: an answer may be full
-// before it comes to the last ones. Where there is nothing the loop is over.
+// rotate puts another partition first each time: an answer may be full before it comes to the last ones.
+func (b *brokerIO) rotate(parts []from) []from {
+	b.turn++
+	first := b.turn % len(parts)
+	return slices.Concat(parts[first:], parts[:first])
+}
+
+// claim returns what the broker leads and no other loop reads. Where there is nothing the loop is over.
 func (r *reader) claim(id int32) (parts []from) {
 	leaders, err := r.topic.link.leaders(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.turn++
-	for i := range leaders {
-		p := (i + r.turn) % len(leaders)
-		if p < len(r.next) && leaders[p] == id && r.next[p] >= 0 && !r.claimed[p] {
+	for p, leader := range leaders {
+		if p < len(r.next) && leader == id && r.next[p] >= 0 && !r.claimed[p] {
 			r.claimed[p] = true
 			parts = append(parts, from{p, r.next[p]})
 		}

@@ -47,7 +47,6 @@ type reader struct {
 	claimed []bool              // per partition: a loop reads it
 	marks   []marks             // per partition: of whose loop has claimed it
 	running map[int32]*brokerIO // by broker
-	turn    int                 // of the partition that is asked for first
 }
 
 var _ topic.Reader = (*reader)(nil)

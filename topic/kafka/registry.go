@@ -146,7 +146,7 @@ func (t *Topic) readAll(ctx context.Context, each func(*topic.Record) error) err
 	}
 	at := start[0]
 	for at < end[0] {
-		f, err := t.link.fetchNow(ctx, 0, at)
+		f, err := t.link.fetchNow(ctx, 0, at, firstAnswer)
 		if err != nil {
 			return err
 		}

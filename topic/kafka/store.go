@@ -29,6 +29,7 @@ type Store struct {
 	reading chan struct{} // holds one while nobody reads
 	at      int64         // what is below it has been read
 	known   bool          // at is
+	size    answerSize
 	marks   marks
 
 	mu     sync.Mutex
@@ -154,10 +155,11 @@ func (s *Store) catchUp(ctx context.Context) error {
 		return err
 	}
 	for s.at < ends {
-		f, err := s.link.fetchNow(ctx, 0, s.at)
+		f, err := s.link.fetchNow(ctx, 0, s.at, s.size.next())
 		if err != nil {
 			return err
 		}
+		s.size.note([]fetched{*f})
 		s.put(f.records)
 		s.at = f.next
 		if n := len(f.records); n > 0 {
