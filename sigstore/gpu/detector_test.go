@@ -24,7 +24,7 @@ import (
 )
 
 // realSentences are those of real posts, which come one a second.
-func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
+func realSentences(t testing.TB, posts int) (all []feed.Sentence) {
 	t.Helper()
 	f, err := file.Open(file.Default(dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")))
 	if err != nil {
