@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"unsafe"
 )
@@ -13,14 +14,23 @@ type lane struct {
 	device     *Device
 	stream     uintptr
 	start, end uintptr // events around what is timed
-	busy       float64 // seconds, of this scan
 
-	queries, segments, found, hits block
-	room                           int // hits
-	count                          pinned[uint64]
-	back                           pinned[hit]
-	plan                           plan
-	numbered                       []segment
+	tables, found, hits block
+	room                int // hits
+	count               pinned[uint64]
+	back                pinned[hit]
+
+	// Of the scan under way.
+	batch  *Batch
+	kernel *kernel
+	busy   float64 // seconds
+
+	// Of its launch.
+	segments []segment
+	pages    []uint32 // the segment of each pageRows row numbers
+	tooLarge bool     // nothing was launched
+	raw      []hit
+	grouped  grouped
 }
 
 func (d *Device) openLanes() error {
@@ -76,11 +86,8 @@ func (l *lane) fit(b *block, bytes int64) error {
 	return err
 }
 
-// makeRoom has room for exactly so many hits; where there is no memory for them the room stays as it was.
+// makeRoom has room for so many hits, which stays; where there is no memory for it the room is as before.
 func (l *lane) makeRoom(hits int) error {
-	if l.room == hits {
-		return nil
-	}
 	d := l.device
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,164 +100,64 @@ func (l *lane) makeRoom(hits int) error {
 	return d.release(before)
 }
 
-// scan does the jobs of each width of signatures in one launch, and in more where the queries are too many for one.
-func (l *lane) scan(jobs []Job, chunks [][]chunk, k *kernel) error {
-	var done [maxWords + 1]bool
-	for i := range jobs {
-		words := jobs[i].Rows.words
-		if done[words] {
-			continue
-		}
-		done[words] = true
-		if err := l.scanWidth(words, jobs, chunks, k); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *lane) scanWidth(words int, jobs []Job, chunks [][]chunk, k *kernel) error {
-	if k == nil {
-		k = l.device.kernelFor(words)
-	}
-	p := &l.plan
-	p.reset()
-	p.words = words
-	maxQueries := max(l.device.sizes.queries/(words+1), 1) // queries a launch
-	for i, job := range jobs {
-		if job.Rows.words != words {
-			continue
-		}
-		for queries := job.Queries; len(queries) > 0; {
-			if len(p.owners) >= maxQueries {
-				if err := l.run(k); err != nil {
-					return err
-				}
-				p.reset()
-			}
-			n := min(maxQueries-len(p.owners), len(queries))
-			p.add(chunks[i], job.From, job.To, queries[:n])
-			queries = queries[n:]
-		}
-	}
-	return l.run(k)
-}
-
-// run does the plan.
-func (l *lane) run(k *kernel) error {
-	p := &l.plan
-	if len(p.segments) == 0 {
+// launch starts the kernel on some parts of the batch.
+func (l *lane) launch(parts []part) error {
+	d, f := l.device, l.kernel.function(l.batch.words)
+	piece := pieceOf(parts, f.tile, d.processors)
+	blocks := l.number(parts, f.tile, piece)
+	if l.tooLarge = blocks > maxBlocks || len(l.pages) > maxPages; l.tooLarge {
 		return nil
-	}
-	if err := l.fit(&l.queries, int64(4*len(p.queries))); err != nil {
-		return err
-	}
-	if err := l.upload(l.queries.at, p.queries); err != nil {
-		return err
-	}
-	return errors.Join(l.compare(k, p.segments), l.shrink())
-}
-
-// shrink gives back the room that a flood of hits has needed.
-func (l *lane) shrink() error {
-	if l.room <= l.device.sizes.hits {
-		return nil
-	}
-	if err := l.makeRoom(l.device.sizes.hits); !errors.Is(err, ErrMemory) {
-		return err
-	}
-	return nil // not even for that: another scan will give it back
-}
-
-func (l *lane) upload(to uint64, words []uint32) error {
-	d := l.device
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.upload(to, words)
-}
-
-// compare does some segments of the plan and takes their hits. Where there are more than there is room for it does them
-// again with more room, or, where there is no more, one half after the other: no hit is left out.
-func (l *lane) compare(k *kernel, segments []segment) error {
-	found, err := l.launch(k, segments)
-	if err != nil {
-		return err
-	}
-	if found <= uint64(l.room) {
-		return l.distribute(int(found))
-	}
-	grown, err := l.moreRoom(found)
-	if err != nil {
-		return err
-	}
-	if grown {
-		return l.compare(k, segments)
-	}
-	return l.divide(k, segments)
-}
-
-// moreRoom makes room for so many hits where the budget has it.
-func (l *lane) moreRoom(found uint64) (bool, error) {
-	if found > uint64(l.device.sizes.maxHits) {
-		return false, nil
-	}
-	err := l.makeRoom(int(found))
-	if errors.Is(err, ErrMemory) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (l *lane) divide(k *kernel, segments []segment) error {
-	a, b, ok := halves(segments)
-	if !ok {
-		return fmt.Errorf("%w: no room for a single hit", ErrMemory)
-	}
-	if err := l.compare(k, a); err != nil {
-		return err
-	}
-	return l.compare(k, b)
-}
-
-// launch starts the kernel, waits for it, and returns the number of hits. As many as there is room for are in device
-// memory, the first of them already in pinned memory.
-func (l *lane) launch(k *kernel, segments []segment) (uint64, error) {
-	d, f := l.device, k.function(l.plan.words)
-	piece := pieceOf(segments, f.tile, d.processors)
-	l.numbered = append(l.numbered[:0], segments...)
-	blocks := number(l.numbered, f.tile, piece)
-	if blocks > maxBlocks {
-		return ^uint64(0), nil // as if there were too many hits: so the work is cut in two
 	}
 	if err := l.prepare(); err != nil {
-		return 0, err
+		return err
 	}
 	if err := d.call("cuEventRecord", d.driver.eventRecord(l.start, l.stream)); err != nil {
-		return 0, err
+		return err
 	}
-	if err := l.launchOn(k, f, blocks, piece); err != nil {
-		return 0, err
+	if err := l.launchOn(f, blocks, piece); err != nil {
+		return err
 	}
 	if err := d.call("cuEventRecord", d.driver.eventRecord(l.end, l.stream)); err != nil {
-		return 0, err
+		return err
 	}
-	return l.counted()
+	return l.readCount()
 }
 
-// prepare brings the segments to the device and has the stream wait for them, and for all rows.
-func (l *lane) prepare() error {
-	d := l.device
-	data := make([]uint32, 0, len(l.numbered)*int(segmentWords))
-	for i := range l.numbered {
-		data = append(data, l.numbered[i].data()...)
+// pageRows is a multiple of every tile, so a page is of one segment.
+const pageRows = chunkUnit
+
+// number makes the segments of a launch, for a tile of so many rows and pieces of so many queries: it numbers their units
+// and rows. It returns how many units there are.
+func (l *lane) number(parts []part, tile, piece int) (units int) {
+	l.segments, l.pages = l.segments[:0], l.pages[:0]
+	for i := range parts {
+		s := parts[i].segment
+		s.unit = uint32(units)
+		s.pieces = uint32((int(s.queries) + piece - 1) / piece)
+		s.row = uint32((len(l.pages) - int(s.from)/pageRows) * pageRows)
+		units += s.tiles(tile) * int(s.pieces)
+		for range s.tiles(pageRows) {
+			l.pages = append(l.pages, uint32(i))
+		}
+		l.segments = append(l.segments, s)
 	}
-	if err := l.fit(&l.segments, int64(4*len(data))); err != nil {
+	return units
+}
+
+// prepare brings the tables to the device and has the stream wait for them, and for all rows.
+func (l *lane) prepare() error {
+	d, tables := l.device, [][]uint32{data(l.segments), l.batch.queries, l.batch.radii}
+	if err := l.fit(&l.tables, int64(4*(len(tables[0])+len(tables[1])+len(tables[2])))); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.upload(l.segments.at, data); err != nil {
-		return err
+	to := l.tables.at
+	for _, table := range tables {
+		if err := d.upload(to, table); err != nil {
+			return err
+		}
+		to += uint64(4 * len(table))
 	}
 	if err := d.awaitUploads(l.stream); err != nil {
 		return err
@@ -258,26 +165,32 @@ func (l *lane) prepare() error {
 	return d.call("cuMemsetD32Async", d.driver.memsetD32(l.found.at, 0, 2, l.stream))
 }
 
-func (l *lane) launchOn(k *kernel, f *function, blocks, piece int) error {
-	if k.name == paper {
+func (l *lane) launchOn(f *function, blocks, piece int) error {
+	if l.kernel.name == paper {
 		return l.launchPaper(f)
 	}
-	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at,
-		room:  uint64(l.room),
-		count: uint32(len(l.numbered)), words: uint32(l.plan.words), piece: uint32(piece)}
-	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(l.plan.words)), unsafe.Pointer(argument))
+	b := l.batch
+	argument := &launch{segments: l.tables.at, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
+		count: uint32(len(l.segments)), words: uint32(b.words), piece: uint32(piece)}
+	argument.queries = argument.segments + uint64(4*segmentWords*len(l.segments))
+	argument.radii = argument.queries + uint64(4*len(b.queries))
+	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(b.words)), unsafe.Pointer(argument))
 }
 
 // launchPaper has one launch a query, as the paper.
 func (l *lane) launchPaper(f *function) error {
-	for _, s := range l.numbered {
-		for i := range s.queries {
-			queryIndex := s.query + i
-			query := l.plan.queries[int(queryIndex)*(l.plan.words+1):][:l.plan.words+1]
+	b := l.batch
+	for i := range l.segments {
+		s := &l.segments[i]
+		for index := s.query; index < s.query+s.queries; index++ {
+			query := b.queries[int(index)*(b.words+1):][:b.words+1]
+			radius := b.radii[s.radii+query[b.words]]
+			if int32(radius) < 0 {
+				continue
+			}
 			argument := &paperLaunch{planes: s.planes, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words],
-				queryIndex: queryIndex}
-			copy(argument.query[:], query[:l.plan.words])
+				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(b.words), radius: radius, queryIndex: index}
+			copy(argument.query[:], query[:b.words])
 			blocks := (s.to - s.from + threads - 1) / threads
 			if err := l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
 				return err
@@ -290,15 +203,75 @@ func (l *lane) launchPaper(f *function) error {
 // peek is the number of hits that are read back together with their number: enough for most scans.
 const peek = 4096
 
-// counted waits for the kernel.
-func (l *lane) counted() (uint64, error) {
+func (l *lane) peek() int { return min(peek, l.room, len(l.back.slice)) }
+
+// readCount has the device send the number of hits and the first of them.
+func (l *lane) readCount() error {
 	d := l.device
 	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.count.at, l.found.at, 8, l.stream)); err != nil {
+		return err
+	}
+	return l.read(0, l.peek())
+}
+
+// read has the device send hits, beginning at the given one.
+func (l *lane) read(first, n int) error {
+	d := l.device
+	from := l.hits.at + uint64(first)*uint64(hitBytes)
+	return d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream))
+}
+
+func (l *lane) synchronize() error {
+	return l.device.call("cuStreamSynchronize", l.device.driver.streamSynchronize(l.stream))
+}
+
+// finish waits for the launch of some parts and takes its hits. Where there are more than there is room for it does the
+// parts again with more room, or, where there is no more, one half after the other: no hit is left out.
+func (l *lane) finish(parts []part, visit func(Hit)) error {
+	found, err := l.counted()
+	if err != nil {
+		return err
+	}
+	if found <= uint64(l.room) {
+		return l.collect(parts, int(found), visit)
+	}
+	grown, err := l.moreRoom(found)
+	if err != nil {
+		return err
+	}
+	if grown {
+		return l.compare(parts, visit)
+	}
+	return l.halve(parts, visit)
+}
+
+func (l *lane) compare(parts []part, visit func(Hit)) error {
+	if err := l.launch(parts); err != nil {
+		return err
+	}
+	return l.finish(parts, visit)
+}
+
+func (l *lane) halve(parts []part, visit func(Hit)) error {
+	a, b, ok := halves(parts)
+	if !ok {
+		return fmt.Errorf("%w: no room for a single hit", ErrMemory)
+	}
+	if err := l.compare(a, visit); err != nil {
+		return err
+	}
+	return l.compare(b, visit)
+}
+
+// counted waits for the kernel and returns the number of hits: more than there can be where too much was asked at once.
+func (l *lane) counted() (uint64, error) {
+	if l.tooLarge {
+		return math.MaxUint64, nil
+	}
+	if err := l.synchronize(); err != nil {
 		return 0, err
 	}
-	if err := l.fetch(0, min(peek, l.room, len(l.back.slice))); err != nil {
-		return 0, err
-	}
+	d := l.device
 	var milliseconds float32
 	if err := d.call("cuEventElapsedTime", d.driver.eventElapsedTime(&milliseconds, l.start, l.end)); err != nil {
 		return 0, err
@@ -307,37 +280,34 @@ func (l *lane) counted() (uint64, error) {
 	return l.count.slice[0], nil
 }
 
-// fetch reads hits back, beginning at the given one, and waits for them.
-func (l *lane) fetch(first, n int) error {
-	d := l.device
-	from := l.hits.at + uint64(first)*uint64(hitBytes)
-	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes),
-		l.stream)); err != nil {
-		return err
-	}
-	return d.call("cuStreamSynchronize", d.driver.streamSynchronize(l.stream))
-}
-
-// distribute gives the hits to their queries.
-func (l *lane) distribute(found int) error {
-	fetched := min(peek, l.room, len(l.back.slice)) // as counted has fetched
-	for done := 0; ; {
-		n := min(fetched, found-done)
-		for _, h := range l.back.slice[:n] {
-			if int(h.query) >= len(l.plan.owners) {
-				return l.device.setLost(errors.New("a hit of a query that there is not"))
-			}
-			q := l.plan.owners[h.query]
-			q.Hits = append(q.Hits, h.row)
-		}
-		if done += n; done == found {
-			return nil
-		}
-		fetched = min(found-done, len(l.back.slice))
-		if err := l.fetch(done, fetched); err != nil {
+// collect reads the hits, of which the first are here, and shows them.
+func (l *lane) collect(parts []part, found int, visit func(Hit)) error {
+	l.raw = append(l.raw[:0], l.back.slice[:min(found, l.peek())]...)
+	for len(l.raw) < found {
+		n := min(found-len(l.raw), len(l.back.slice))
+		if err := l.read(len(l.raw), n); err != nil {
 			return err
 		}
+		if err := l.synchronize(); err != nil {
+			return err
+		}
+		l.raw = append(l.raw, l.back.slice[:n]...)
 	}
+	return l.show(parts, visit)
+}
+
+// moreRoom makes room for so many hits, unless it would be a large part of the budget: rows have to fit, too.
+func (l *lane) moreRoom(found uint64) (bool, error) {
+	d := l.device
+	limit := min(int64(d.sizes.maxHits), d.budget/32/hitBytes)
+	if found > uint64(limit) {
+		return false, nil
+	}
+	err := l.makeRoom(int(min(limit, 1<<bits.Len64(found-1))))
+	if errors.Is(err, ErrMemory) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (l *lane) close() error {
@@ -345,8 +315,8 @@ func (l *lane) close() error {
 	if l.stream == 0 {
 		return nil
 	}
-	return errors.Join(d.release(l.queries), d.release(l.segments), d.release(l.found), d.release(l.hits),
-		l.count.free(d), l.back.free(d), d.destroyEvent(l.start), d.destroyEvent(l.end),
+	return errors.Join(d.release(l.tables), d.release(l.found), d.release(l.hits), l.count.free(d), l.back.free(d),
+		d.destroyEvent(l.start), d.destroyEvent(l.end),
 		d.call("cuStreamDestroy", d.driver.streamDestroy(l.stream)))
 }
 

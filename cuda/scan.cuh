@@ -2,7 +2,8 @@
 // hits. The structs are those of launch.go, field by field.
 //
 // A launch compares many segments at once. A segment is a range of rows of one chunk of device memory and a range of
-// queries. It is cut into units, one a block of threads: a tile of rows, held in registers, and a piece of the queries,
+// queries. The radius of a pair follows from the class of the rows, which all rows of a segment share, and that of the
+// query. A segment is cut into units, one a block of threads: a tile of rows, held in registers, and a piece of the queries,
 // which go through shared memory stage by stage.
 #pragma once
 
@@ -16,18 +17,20 @@ const u32 ALL = ~0u; // lanes of a warp
 struct Segment {
   const u32 *planes;  // word 0 of row 0 of the chunk; the chunk is a multiple of every tile, so whole tiles can be read
   u32 stride;         // rows from a word's plane to the next
-  u32 row;            // number of the chunk's first row
+  u32 row;            // number of the chunk's first row in the launch
   u32 from, to;       // rows of the chunk
   u32 unit;           // number of the segment's first unit
-  u32 query, queries; // place of the first query in the launch's, and how many
+  u32 query, queries; // number of the first query, and how many
   u32 pieces;         // units a tile
+  u32 radii;          // place of its radii, one for each class of queries, in the launch's
 };
 
 // Launch is the one argument of a blocked kernel.
 struct Launch {
   const Segment *segments; // by unit
-  const u32 *queries;      // words + 1 each: the signature, then the radius, from 0 to the number of bits
-  uint2 *hits;             // place of the query, number of the row; in no order
+  const u32 *queries;      // words + 1 each: the signature, then the class
+  const u32 *radii;        // from 0 to the number of bits; or -1, which no pair is within
+  uint2 *hits;             // numbers of the query and the row; in no order
   u64 *found;              // the number of hits, those without room included
   u64 room;                // of hits
   u32 count;               // of segments
@@ -74,8 +77,8 @@ template <class At> __device__ inline void append(const Launch &launch, u32 mask
 //   WARP        rows a warp
 //   STAGE       queries in shared memory at once
 //   K(segment, row, words)            takes a warp's rows, beginning at row, into registers
-//   stage(shared, queries, n, words)  all threads put n queries into shared memory
-//   compare(launch, shared, n, query) a warp compares its rows with them; query is the place of the first
+//   stage(shared, queries, radii, n, words) all threads put n queries into shared memory; radii are by class
+//   compare(launch, shared, n, query) a warp compares its rows with them; query is the number of the first
 // A warp whose rows are all out of range only helps to stage.
 template <class K> __device__ inline void scan(const Launch &launch) {
 #ifdef __CUDACC__
@@ -88,14 +91,14 @@ template <class K> __device__ inline void scan(const Launch &launch) {
   u32 unit = blockIdx.x - segment.unit;
   u32 row = (segment.from / tile + unit / segment.pieces) * tile + threadIdx.x / LANES * K::WARP;
   bool idle = row >= segment.to || row + K::WARP <= segment.from;
-  u32 first = unit % segment.pieces * launch.piece;
-  u32 last = least(first + launch.piece, segment.queries);
+  u32 query = segment.query + unit % segment.pieces * launch.piece;
+  u32 last = least(query + launch.piece, segment.query + segment.queries);
 
   K rows(segment, row, launch.words);
-  for (u32 q = first; q < last; q += K::STAGE) {
-    u32 n = least(K::STAGE, last - q), query = segment.query + q;
+  for (; query < last; query += K::STAGE) {
+    u32 n = least(K::STAGE, last - query);
     __syncthreads();
-    K::stage((u32 *)shared, launch.queries + (u64)query * (launch.words + 1), n, launch.words);
+    K::stage((u32 *)shared, launch.queries + (u64)query * (launch.words + 1), launch.radii + segment.radii, n, launch.words);
     __syncthreads();
     if (!idle) rows.compare(launch, (const u32 *)shared, n, query);
   }

@@ -70,11 +70,11 @@ type index struct {
 	cfg    Config
 	source sigstore.Rows
 	*state
-	first  uint32 // number of the oldest block
-	blocks []*block
-	cpu    sigstore.Index // instead of all this, once the device is lost
-	full   bool           // the device had no room since a block was last dropped
-	search search
+	first    uint32 // number of the oldest block
+	blocks   []*block
+	cpu      sigstore.Index // instead of all this, once the device is lost
+	full     bool           // the device had no room since a block was last dropped
+	searches [2]search
 }
 
 func (x *index) Open() {
@@ -174,7 +174,7 @@ func (x *index) fallBack(err error) {
 	x.lost.Store(true)
 	blocks := x.blocks
 	_ = x.Close() // the device may be well and only too full
-	x.cpu, x.search = x.cfg.CPU(x.source), search{}
+	x.cpu, x.searches = x.cfg.CPU(x.source), [2]search{}
 	for range x.first { // its blocks are numbered like ours
 		x.cpu.Open()
 		x.cpu.Drop()
