@@ -29,12 +29,8 @@ func BenchmarkHostPath(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	var sizes []int
-	for _, x := range realSentences(b, 20_000) {
-		sizes = append(sizes, len(x.Tokens))
-	}
 	random := rand.New(rand.NewPCG(1, 1))
-	random.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	sizes := realSizes(b, random)
 	for _, t := range []text.Threshold{{Num: 4, Den: 5}, {Num: 3, Den: 5}, {Num: 1, Den: 2}} {
 		b.Run(fmt.Sprintf("rows=%d/threshold=%.1f", rows, float64(t.Num)/float64(t.Den)), func(b *testing.B) {
 			f := cudatest.New(b)
@@ -47,11 +43,25 @@ func BenchmarkHostPath(b *testing.B) {
 			for _, batch := range []int{64, 512, 4096} {
 				b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) { search(b, x, sizes, batch, random) })
 			}
+			if used, _ := d.Memory(); used < 7*int64(rows) { // of 8 bytes a row
+				b.Errorf("%d bytes of the device used: hardly a row is there", used)
+			}
 			if err := x.(io.Closer).Close(); err != nil {
 				b.Error(err)
 			}
 		})
 	}
+}
+
+// realSizes are the numbers of tokens of tweets and of posts of Weibo, in random order.
+func realSizes(b *testing.B, random *rand.Rand) (sizes []int) {
+	for _, stream := range []string{ira, weibo} {
+		for _, x := range realSentences(b, stream, 20_000) {
+			sizes = append(sizes, len(x.Tokens))
+		}
+	}
+	random.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	return sizes
 }
 
 // fill adds random rows of the given sizes, one after the other and again from the first.
