@@ -174,7 +174,7 @@ func (l *lane) launchOn(f *function, blocks, piece int) error {
 		count: uint32(len(l.segments)), words: uint32(b.words), piece: uint32(piece)}
 	argument.queries = argument.segments + uint64(4*segmentWords*len(l.segments))
 	argument.radii = argument.queries + uint64(4*len(b.queries))
-	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(b.words)), unsafe.Pointer(argument))
+	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(gathered+f.shared(b.words)), unsafe.Pointer(argument))
 }
 
 // launchPaper has one launch a query, as the paper.

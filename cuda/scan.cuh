@@ -58,18 +58,60 @@ inline void pin(u32 &) {}
 
 __device__ inline u32 least(u32 a, u32 b) { return a < b ? a : b; }
 
-// append writes the hits of a warp. Bit i of a lane's mask is its hit i, which at(i) makes a pair of. All lanes call it.
-// One lane takes places for all; a hit without room is counted and not written.
+// Gathered is the hits of a block until its end, so that it takes places for all of them at once. It lies at the beginning
+// of shared memory.
+struct Gathered {
+  enum { ROOM = 512 };
+
+  u64 place; // of the first in the launch's
+  u32 count; // also of those that have no room here, and are written at once
+  u32 unused;
+  uint2 hits[ROOM];
+};
+
+__device__ inline uint4 *shared_begin() {
+#ifdef __CUDACC__
+  extern __shared__ uint4 shared[];
+  return shared;
+#else
+  return shared_memory;
+#endif
+}
+
+__device__ inline Gathered &gathered() { return *(Gathered *)shared_begin(); }
+
+// take takes a place for each of some lanes, by one addition. All lanes of the warp call it.
+template <class T> __device__ inline T take(T *count, u32 lanes) {
+  u32 lane = threadIdx.x % LANES, leader = __ffs(lanes) - 1;
+  T place = 0;
+  if (lane == leader) place = atomicAdd(count, (T)__popc(lanes));
+  return __shfl_sync(ALL, place, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+// append gathers the hits of a warp. Bit i of a lane's mask is its hit i, which at(i) makes a pair of. All lanes call it.
+// A hit without room is counted and not written.
 template <class At> __device__ inline void append(const Launch &launch, u32 mask, At at) {
-  u32 lane = threadIdx.x % LANES;
   while (u32 some = __ballot_sync(ALL, mask != 0)) {
-    int leader = __ffs(some) - 1;
-    u64 place = 0;
-    if (lane == leader) place = atomicAdd(launch.found, (u64)__popc(some));
-    place = __shfl_sync(ALL, place, leader) + __popc(some & ((1u << lane) - 1));
+    u32 place = take(&gathered().count, some);
+    u32 beyond = __ballot_sync(ALL, mask != 0 && place >= Gathered::ROOM);
+    u64 far = beyond ? take(launch.found, beyond) : 0;
     if (mask == 0) continue;
-    if (place < launch.room) launch.hits[place] = at(__ffs(mask) - 1);
+    uint2 hit = at(__ffs(mask) - 1);
+    if (place < Gathered::ROOM) gathered().hits[place] = hit;
+    else if (far < launch.room) launch.hits[far] = hit;
     mask &= mask - 1;
+  }
+}
+
+// flush writes what a block has gathered. All its threads call it.
+__device__ inline void flush(const Launch &launch) {
+  __syncthreads();
+  u32 n = least(gathered().count, Gathered::ROOM);
+  if (threadIdx.x == 0 && n > 0) gathered().place = atomicAdd(launch.found, (u64)n);
+  __syncthreads();
+  for (u32 i = threadIdx.x; i < n; i += THREADS) {
+    u64 place = gathered().place + i;
+    if (place < launch.room) launch.hits[place] = gathered().hits[i];
   }
 }
 
@@ -81,11 +123,7 @@ template <class At> __device__ inline void append(const Launch &launch, u32 mask
 //   compare(launch, shared, n, query) a warp compares its rows with them; query is the number of the first
 // A warp whose rows are all out of range only helps to stage.
 template <class K> __device__ inline void scan(const Launch &launch) {
-#ifdef __CUDACC__
-  extern __shared__ uint4 shared[];
-#else
-  uint4 *shared = shared_memory;
-#endif
+  u32 *shared = (u32 *)(shared_begin() + sizeof(Gathered) / sizeof(uint4));
   const u32 tile = THREADS / LANES * K::WARP;
   const Segment segment = locate(launch);
   u32 unit = blockIdx.x - segment.unit;
@@ -94,12 +132,14 @@ template <class K> __device__ inline void scan(const Launch &launch) {
   u32 query = segment.query + unit % segment.pieces * launch.piece;
   u32 last = least(query + launch.piece, segment.query + segment.queries);
 
+  if (threadIdx.x == 0) gathered().count = 0;
   K rows(segment, row, launch.words);
   for (; query < last; query += K::STAGE) {
     u32 n = least(K::STAGE, last - query);
     __syncthreads();
-    K::stage((u32 *)shared, launch.queries + (u64)query * (launch.words + 1), launch.radii + segment.radii, n, launch.words);
+    K::stage(shared, launch.queries + (u64)query * (launch.words + 1), launch.radii + segment.radii, n, launch.words);
     __syncthreads();
-    if (!idle) rows.compare(launch, (const u32 *)shared, n, query);
+    if (!idle) rows.compare(launch, shared, n, query);
   }
+  flush(launch);
 }
