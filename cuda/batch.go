@@ -61,8 +61,11 @@ func (b *Batch) AddQuery(signature []uint32, class int) {
 // AddJob adds a job. They are numbered in the order they come.
 func (b *Batch) AddJob(j Job) { b.jobs = append(b.jobs, j) }
 
-// Jobs is the number of jobs.
-func (b *Batch) Jobs() int { return len(b.jobs) }
+// query is the signature and the class of one.
+func (b *Batch) query(number uint32) (signature []uint32, class uint32) {
+	q := b.queries[int(number)*(b.words+1):]
+	return q[:b.words], q[b.words]
+}
 
 func (b *Batch) size() int { return len(b.queries) / (b.words + 1) }
 

@@ -2,8 +2,74 @@ package cuda
 
 import (
 	"errors"
+	"math"
 	"slices"
 )
+
+// peek is the number of hits that are read back together with their number: enough for most scans.
+const peek = 4096
+
+func (l *lane) peek() int { return min(peek, l.room, len(l.back.slice)) }
+
+// readCount has the device send the number of hits and the first of them.
+func (l *lane) readCount() error {
+	d := l.device
+	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.count.at, l.found.at, 8, l.stream)); err != nil {
+		return err
+	}
+	return l.read(0, l.peek())
+}
+
+// read has the device send hits, beginning at the given one.
+func (l *lane) read(first, n int) error {
+	d := l.device
+	from := l.hits.at + uint64(first)*uint64(hitBytes)
+	return d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream))
+}
+
+func (l *lane) synchronize() error {
+	return l.device.call("cuStreamSynchronize", l.device.driver.streamSynchronize(l.stream))
+}
+
+// counted waits for the kernel and returns the number of hits: more than there can be where too much was asked at once.
+func (l *lane) counted() (uint64, error) {
+	if l.tooLarge {
+		return math.MaxUint64, nil
+	}
+	if err := l.synchronize(); err != nil {
+		return 0, err
+	}
+	d := l.device
+	var milliseconds float32
+	if err := d.call("cuEventElapsedTime", d.driver.eventElapsedTime(&milliseconds, l.start, l.end)); err != nil {
+		return 0, err
+	}
+	l.busy += float64(milliseconds) / 1000
+	return l.count.slice[0], nil
+}
+
+// collect reads the hits, of which the first are here, and shows them.
+func (l *lane) collect(parts []part, found int, visit func(Hit)) error {
+	l.raw = append(l.raw[:0], l.back.slice[:min(found, l.peek())]...)
+	for len(l.raw) < found {
+		n := min(found-len(l.raw), len(l.back.slice))
+		if err := l.read(len(l.raw), n); err != nil {
+			return err
+		}
+		if err := l.synchronize(); err != nil {
+			return err
+		}
+		l.raw = append(l.raw, l.back.slice[:n]...)
+	}
+	err := l.show(parts, visit)
+	if found > maxRetained {
+		l.raw, l.grouped = nil, grouped{}
+	}
+	return err
+}
+
+// maxRetained is the number of hits for which there is room on the host after a launch.
+const maxRetained = 1 << 20
 
 // grouped is the hits of a launch by query.
 type grouped struct {

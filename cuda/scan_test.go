@@ -271,6 +271,19 @@ func (d *Device) lane(t *testing.T) *lane {
 	return l
 }
 
+// More rows than a launch has numbers for.
+func TestManyRows(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.sizes.pages, c.sizes.hits = "popcount", 4, 1<<15 })
+	random := rand.New(rand.NewPCG(4, 4))
+	a, b := MustTable(t, d, random, 2, 3*chunkUnit+1), MustTable(t, d, random, 2, 90)
+	before := strings.Count(f.Log(), "cuLaunchKernel")
+	newWholeQuestion(random, 3, a, b, b, a).ask(t, d, nil)
+	if got := strings.Count(f.Log(), "cuLaunchKernel") - before; got < 3 || got > 8 {
+		t.Errorf("%d launches for 10 pages, 4 of which go in one", got)
+	}
+}
+
 // All jobs go out in one launch, and the queries once for all of them.
 func TestOneLaunch(t *testing.T) {
 	f := newFake(t)
