@@ -7,11 +7,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"refrain/cuda"
 	"refrain/cuda/cudatest"
+	"refrain/detector"
+	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/sigstore"
 	"refrain/sigstore/gpu"
@@ -96,4 +100,84 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkLookup is what a look-up takes of the processor where the device takes no time and finds nothing: with the
+// sentence's own codes, the host path, what the host still compares, and what was added since its batch was asked. Half of
+// the sentences are looked up and inserted, half inserted alone, which is taken off.
+func BenchmarkLookup(b *testing.B) {
+	all := distinct(realSentences(b, ira, 400_000))
+	for _, batch := range []int{64, 512, 2048} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			for b.Loop() {
+				f := cudatest.New(b)
+				f.Reset(8<<30, 1, 90, 132)
+				device := open(b, f)
+				f.Break("popcount")
+				d := newPartition(b, device)
+				rest := all[copyInto(d, all[:100_000]):]
+				var looked, inserted time.Duration
+				n := 0
+				for ; len(rest) >= 2*batch; rest = rest[2*batch:] {
+					looked += timed(b, func() { lookUp(d, rest[:batch]) })
+					inserted += timed(b, func() { copyInto(d, rest[batch:2*batch]) })
+					n += batch
+				}
+				b.ReportMetric(float64((looked-inserted).Nanoseconds())/1e3/float64(n), "µs/look-up")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// distinct are the first sentences of their groups.
+func distinct(all []feed.Sentence) []feed.Sentence {
+	seen := map[feed.Hash]bool{}
+	return slices.DeleteFunc(all, func(x feed.Sentence) bool {
+		again := seen[x.Group]
+		seen[x.Group] = true
+		return again
+	})
+}
+
+func newPartition(b *testing.B, device *cuda.Device) *detector.Partition {
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg := detector.Default()
+	cfg.Threshold, cfg.Span, cfg.Model = text.Threshold{Num: 3, Den: 5}, 87600*time.Hour, model
+	cfg.Engine = func(bounds *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return gpu.New(configOf(device, bounds, m.Words(), nil, os.Stderr))
+	}
+	d, err := detector.NewPartition(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
+
+func copyInto(d *detector.Partition, xs []feed.Sentence) int {
+	for i := range xs {
+		d.Insert(&xs[i])
+	}
+	return len(xs)
+}
+
+func lookUp(d *detector.Partition, xs []feed.Sentence) {
+	var expected []*feed.Sentence
+	for i := range xs {
+		expected = append(expected, &xs[i])
+	}
+	d.Expect(expected)
+	for _, x := range expected {
+		d.EachNewMatch(x, func(*feed.Match) {})
+		d.Insert(x)
+	}
+}
+
+func timed(b *testing.B, f func()) time.Duration {
+	before := processorTime(b)
+	f()
+	return processorTime(b) - before
 }

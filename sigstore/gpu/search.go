@@ -204,13 +204,18 @@ func (q *boundedQuery) hit(t *task, row int) {
 // finish waits for the device and takes its hits. After an error the queries are as they were.
 func (s *search) finish() error {
 	err := s.batch.Wait(func(h cuda.Hit) { s.queries[h.Query].hit(s.jobs[h.Job], int(h.Row)) })
-	for i := range s.queries {
-		if q := &s.queries[i]; err != nil {
-			q.Hits = q.Hits[:q.before]
-		}
+	if err != nil {
+		s.undo()
 	}
 	s.clear()
 	return err
+}
+
+func (s *search) undo() {
+	for i := range s.queries {
+		q := &s.queries[i]
+		q.Hits = q.Hits[:q.before]
+	}
 }
 
 // clear lets go of what is the caller's, of bands, which may be dropped, and of what a flood of hits has needed.
