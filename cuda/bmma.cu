@@ -73,7 +73,7 @@ template <class Step, int S, int M> struct Bmma : Tensor<M> {
 
   // Eight queries are S steps of a register a lane; behind all queries stand the beginnings of their sums,
   // as a lane needs them, so that one load fills the four registers which all tiles share.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, u32 n, u32 words) {
+  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32 words) {
     u32 eights = (n + 7) / 8, entry = words + 1;
     for (u32 i = threadIdx.x; i < eights * S * LANES; i += THREADS) {
       u32 q = i / (S * LANES) * 8 + i % LANES / 4, w = i / LANES % S * Step::WORDS + Step::word(i % 4);
@@ -81,7 +81,7 @@ template <class Step, int S, int M> struct Bmma : Tensor<M> {
     }
     for (u32 i = threadIdx.x; i < eights * 16; i += THREADS) {
       u32 q = i / 16 * 8 + i / 4 % 4 * 2 + i % 2;
-      shared[STAGE * S * 4 + i] = q < n ? queries[q * entry + words] - 32 * W : NEVER;
+      shared[STAGE * S * 4 + i] = q < n ? radii[queries[q * entry + words]] - 32 * W : NEVER;
     }
   }
 

@@ -46,13 +46,13 @@ func (d *Device) fastest(words int) (*kernel, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	queries := randomQueries(random, words, 2048, 2*words)
+	b := batchOf(rows, 0, rows.length, randomQueries(random, words, 2048, 2*words))
 	best, bestTime := d.kernels[0], 0.0
 	for _, k := range d.kernels {
 		if k.name == paper && len(d.kernels) > 1 {
 			continue
 		}
-		seconds, err := d.trial(rows, queries, k)
+		seconds, err := d.trial(b, k)
 		if errors.Is(err, ErrMemory) {
 			return d.kernels[0], nil
 		}
@@ -66,19 +66,33 @@ func (d *Device) fastest(words int) (*kernel, error) {
 	return best, nil
 }
 
-// trial is the shorter time of two, the first of which warms up.
-func (d *Device) trial(rows *Rows, queries []hamming.Query, k *kernel) (float64, error) {
-	var seconds float64
+// trial is the time of the second of two, the first of which warms up.
+func (d *Device) trial(b *Batch, k *kernel) (float64, error) {
 	for range 2 {
-		for i := range queries {
-			queries[i].Hits = queries[i].Hits[:0]
-		}
-		var err error
-		if seconds, err = d.timed([]Job{{Rows: rows, To: rows.length, Queries: queries}}, k); err != nil {
+		if err := d.scan(b, k, func(Hit) {}); err != nil {
 			return 0, err
 		}
 	}
-	return seconds, nil
+	return b.seconds, nil
+}
+
+// batchOf asks for rows from to to of a table by all queries, each of a class of its own.
+func batchOf(rows *Rows, from, to int, queries []hamming.Query) *Batch {
+	b := &Batch{}
+	b.Reset(rows.words, 1, len(queries))
+	for i, q := range queries {
+		b.SetRadius(0, i, q.Radius)
+		b.AddQuery(q.Signature, i)
+	}
+	b.AddJob(Job{Rows: rows, From: from, To: to, Last: len(queries)})
+	return b
+}
+
+// scanQueries is hamming.ScanBlock for rows from to to of a table: every query gets its hits.
+func (d *Device) scanQueries(rows *Rows, from, to int, queries []hamming.Query, k *kernel) error {
+	return d.scan(batchOf(rows, from, to, queries), k, func(h Hit) {
+		queries[h.Query].Hits = append(queries[h.Query].Hits, h.Row)
+	})
 }
 
 func randomPlanes(random *rand.Rand, words, rows int) [][]uint32 {

@@ -39,7 +39,7 @@ func (s *scanner) ScanBlock(planes [][]uint32, queries []hamming.Query) {
 	s.upload(planes)
 	s.turn++
 	k := s.kernels[s.turn%len(s.kernels)]
-	if err := s.device.scan([]Job{{Rows: s.rows, To: s.rows.Len(), Queries: queries}}, k); err != nil {
+	if err := s.device.scanQueries(s.rows, 0, s.rows.Len(), queries, k); err != nil {
 		s.tb.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Scans: 2, Logger: slog.New(slog.DiscardHandler), Library: "libcuda.so.1",
-		sizes: sizes{staging: 1 << 20, hits: 1 << 17, maxHits: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18},
+		sizes: sizes{staging: 1 << 20, hits: 1 << 17, maxHits: 1 << 24, pages: 1 << 32 / pageRows, chunk: 1 << 22, trial: 1 << 18},
 	}
 }
 
@@ -47,9 +47,9 @@ func (c *Config) validate() error {
 // sizes are lowered by tests, so that small data reach what is large in production.
 type sizes struct {
 	staging int // words of each of the two buffers through which data go to the device
-	hits    int // room for hits that a scan begins with, and that are read back at once
+	hits    int // room for hits that the first scan has, and that are read back at once
 	maxHits int // room for hits at most
-	queries int // words of queries a launch, at most
+	pages   int // of row numbers a launch: they have 32 bits
 	chunk   int // rows of a chunk at most, beyond what is asked for at once
 	trial   int // rows to time the kernels on
 }

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"refrain/hashcodes/hamming"
 )
 
 func TestOpen(t *testing.T) {
@@ -134,11 +132,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%d bytes in use, %d before", now, used)
 	}
 	table.MustAppend(t, random, 100)
-	job := table.job(random, 5)
-	if err := d.Scan([]Job{job}); err != nil {
-		t.Fatal(err)
-	}
-	table.check(t, job)
+	newQuestion(random, 5, table).ask(t, d, nil)
 }
 
 // The device may have less than the budget promises.
@@ -153,14 +147,10 @@ func TestDeviceFull(t *testing.T) {
 	if err := table.rows.Append(randomPlanes(random, 1, 9*chunkUnit)); err != nil && !errors.Is(err, ErrMemory) {
 		t.Errorf("got %v, want ErrMemory or nothing", err)
 	}
-	job := table.job(random, 5)
-	if err := d.Scan([]Job{job}); err != nil {
-		t.Fatal(err)
-	}
-	table.check(t, job)
+	newQuestion(random, 5, table).ask(t, d, nil)
 }
 
-// Whatever call fails, a scan says that the device is lost, leaves the hits as they were, and so does all that follows.
+// Whatever call fails, a scan says that the device is lost, and so does all that follows.
 func TestDeviceLost(t *testing.T) {
 	f := newFake(t)
 	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 5, "cuLaunchKernel": 5, "cuStreamSynchronize": 5,
@@ -175,17 +165,13 @@ func TestDeviceLost(t *testing.T) {
 			})
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)
-			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32,
-				Hits: []uint32{5}}}}
+			batch := newFlood(1, table, 0, 10_000).batch()
 			f.Fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
-			err := d.Scan([]Job{job})
+			err := d.Scan(batch, func(Hit) {})
 			if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), call) {
 				t.Fatalf("got %v, want ErrDeviceLost and %s", err, call)
 			}
-			if got := job.Queries[0].Hits; !slices.Equal(got, []uint32{5}) {
-				t.Errorf("hits %v, want those from before alone", got)
-			}
-			for _, err := range []error{d.Scan([]Job{job}), table.rows.Append([][]uint32{{1}})} {
+			for _, err := range []error{d.Scan(batch, func(Hit) {}), table.rows.Append([][]uint32{{1}})} {
 				if !errors.Is(err, ErrDeviceLost) {
 					t.Errorf("got %v, want ErrDeviceLost", err)
 				}
@@ -205,7 +191,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Error(err)
 	}
-	for _, err := range []error{d.Scan([]Job{{Rows: table.rows}}), table.rows.Append([][]uint32{{1}})} {
+	for _, err := range []error{d.Scan(newFlood(1, table, 0, 0).batch(), func(Hit) {}), table.rows.Append([][]uint32{{1}})} {
 		if !errors.Is(err, errClosed) {
 			t.Errorf("got %v, want errClosed", err)
 		}
@@ -220,13 +206,27 @@ func TestPanics(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, func(c *Config) { c.Kernel = "popcount" })
 	rows := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 2, 10).rows
-	query := []hamming.Query{{Signature: []uint32{1}}}
+	narrow := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 1, 10).rows
+	var b Batch
+	scan := func(j Job) {
+		b.Reset(2, 1, 1)
+		b.AddQuery([]uint32{1, 2}, 0)
+		b.AddJob(j)
+		if err := d.Scan(&b, func(Hit) {}); err != nil {
+			t.Error(err)
+		}
+	}
 	for name, do := range map[string]func(){
-		"rows beyond the end":     func() { _ = d.Scan([]Job{{Rows: rows, To: 11}}) },
-		"rows in the wrong order": func() { _ = d.Scan([]Job{{Rows: rows, From: 3, To: 2}}) },
-		"a narrow query":          func() { _ = d.Scan([]Job{{Rows: rows, To: 1, Queries: query}}) },
-		"a plane too few":         func() { _ = rows.Append([][]uint32{{1}}) },
-		"planes of two lengths":   func() { _ = rows.Append([][]uint32{{1}, {1, 2}}) },
+		"rows beyond the end":            func() { scan(Job{Rows: rows, To: 11}) },
+		"rows in the wrong order":        func() { scan(Job{Rows: rows, From: 3, To: 2}) },
+		"rows of another width":          func() { scan(Job{Rows: narrow, To: 1}) },
+		"rows of a class there isn't":    func() { scan(Job{Rows: rows, To: 1, Class: 1}) },
+		"queries beyond the end":         func() { scan(Job{Rows: rows, To: 1, Last: 2}) },
+		"queries in the wrong order":     func() { scan(Job{Rows: rows, To: 1, First: 1}) },
+		"a narrow query":                 func() { b.AddQuery([]uint32{1}, 0) },
+		"a query of a class there isn't": func() { b.AddQuery([]uint32{1, 2}, 1) },
+		"a plane too few":                func() { _ = rows.Append([][]uint32{{1}}) },
+		"planes of two lengths":          func() { _ = rows.Append([][]uint32{{1}, {1, 2}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -237,9 +237,7 @@ func TestPanics(t *testing.T) {
 			do()
 		})
 	}
-	if err := d.Scan([]Job{{Rows: rows, To: 10}}); err != nil {
-		t.Errorf("after the panics: %v", err)
-	}
+	scan(Job{Rows: rows, To: 10, Last: 1}) // after the panics
 	if _, err := d.NewRows(33, 0); err == nil {
 		t.Error("33 words: no error")
 	}

@@ -39,7 +39,7 @@ template <int W, int M> struct Imma : Tensor<M> {
 
   // Eight queries are W steps of a pair of registers a lane; behind all queries stand the beginnings of their sums,
   // as a lane needs them, so that one load fills the four registers which all tiles share.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, u32 n, u32 words) {
+  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32 words) {
     u32 eights = (n + 7) / 8, entry = words + 1;
     for (u32 i = threadIdx.x; i < eights * W * LANES; i += THREADS) {
       u32 q = i / (W * LANES) * 8 + i % LANES / 4, w = i / LANES % W, quad = i % 4;
@@ -48,7 +48,7 @@ template <int W, int M> struct Imma : Tensor<M> {
     }
     for (u32 i = threadIdx.x; i < eights * 16; i += THREADS) {
       u32 q = i / 16 * 8 + i / 4 % 4 * 2 + i % 2;
-      shared[STAGE * W * 8 + i] = q < n ? 2 * queries[q * entry + words] - 32 * W : NEVER;
+      shared[STAGE * W * 8 + i] = q < n ? 2 * radii[queries[q * entry + words]] - 32 * W : NEVER;
     }
   }
 

@@ -21,7 +21,7 @@ type function struct {
 	words  int
 	exact  bool
 	tile   int                 // rows a block of threads compares
-	shared func(words int) int // bytes of shared memory a block
+	shared func(words int) int // bytes of shared memory a block, for queries
 	handle uintptr
 }
 
@@ -58,6 +58,9 @@ func kernels() []*kernel {
 }
 
 const paper = "paper"
+
+// gathered is the size of struct Gathered, before the queries in shared memory.
+const gathered = 16 + 512*8
 
 // function is the one for signatures of so many words.
 func (k *kernel) function(words int) *function {

@@ -142,19 +142,19 @@ func (m *measuring) measure(name string, rows int, queries []hamming.Query, fill
 
 // time scans once to warm up, and then as often as it is told.
 func (m *measuring) time(k *kernel, result *Measurement, queries []hamming.Query) error {
+	b := batchOf(m.rows, 0, result.Rows, queries)
 	var device, whole []time.Duration
 	for run := 0; run <= m.config.Runs; run++ {
 		for i := range queries {
 			queries[i].Hits = queries[i].Hits[:0]
 		}
 		begin := time.Now()
-		seconds, err := m.device.timed([]Job{{Rows: m.rows, To: result.Rows, Queries: queries}}, k)
-		if err != nil {
+		if err := m.device.scan(b, k, func(h Hit) { queries[h.Query].Hits = append(queries[h.Query].Hits, h.Row) }); err != nil {
 			return err
 		}
 		if run > 0 {
 			whole = append(whole, time.Since(begin))
-			device = append(device, time.Duration(seconds*float64(time.Second)))
+			device = append(device, time.Duration(b.seconds*float64(time.Second)))
 		}
 	}
 	result.Device, result.Scan = median(device), median(whole)

@@ -35,8 +35,11 @@ template <int W, int R> struct Popcount {
   }
 
   // A query is W words, its radius, and padding.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, u32 n, u32) {
-    for (u32 i = threadIdx.x; i < n * (W + 1); i += THREADS) shared[i / (W + 1) * ENTRY + i % (W + 1)] = queries[i];
+  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32) {
+    for (u32 i = threadIdx.x; i < n * (W + 1); i += THREADS) {
+      u32 w = i % (W + 1), value = queries[i];
+      shared[i / (W + 1) * ENTRY + w] = w == W ? radii[value] : value;
+    }
   }
 
   __device__ inline void compare(const Launch &launch, const u32 *shared, u32 n, u32 query) const {
@@ -83,11 +86,11 @@ struct PopcountN {
 
   // Queries go in fours: word 0 of each, word 1 of each, and so on, then minus radius minus one, to which a distance is
   // added: a hit stays negative. Where the last four are fewer, the others begin at zero.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, u32 n, u32 words) {
+  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32 words) {
     u32 entry = words + 1, padded = (n + G - 1) / G * G;
     for (u32 i = threadIdx.x; i < padded * entry; i += THREADS) {
       u32 q = i / entry, w = i % entry, value = q < n ? queries[i] : 0;
-      if (w == words) value = q < n ? ~value : 0;
+      if (w == words) value = q < n ? ~radii[value] : 0;
       shared[(q / G * entry + w) * G + q % G] = value;
     }
   }

@@ -1,82 +1,83 @@
 package cuda
 
-import (
-	"fmt"
+import "fmt"
 
-	"refrain/hashcodes/hamming"
-)
+// Scan does all jobs of a batch in one launch; see Wait.
+func (d *Device) Scan(b *Batch, visit func(Hit)) error { return d.scan(b, nil, visit) }
 
-// Job compares rows From to To of a table, To not included, with queries. Each query appends its hits, which are row
-// numbers of the table, to its Hits, in ascending order. Within one Scan a query belongs to one job.
-type Job struct {
-	Rows     *Rows
-	From, To int
-	Queries  []hamming.Query
+// scan scans by kernel k, or by the one chosen where it is nil.
+func (d *Device) scan(b *Batch, k *kernel, visit func(Hit)) error {
+	if err := d.begin(b, k); err != nil {
+		return err
+	}
+	return b.Wait(visit)
 }
 
-// Scan does all jobs, in as few launches as can be: one where the tables have signatures of one width. It appends to
-// each query what hamming.Scan would. A failed Scan appends nothing.
-func (d *Device) Scan(jobs []Job) error {
-	if err := d.scan(jobs, nil); err != nil {
+// Start has the device begin with a batch, which is not to be touched until Wait has returned. At most Config.Scans run at
+// a time, and Start waits for one to end: who has started one waits for it before starting another.
+func (d *Device) Start(b *Batch) error { return d.begin(b, nil) }
+
+func (d *Device) begin(b *Batch, k *kernel) error {
+	d.use.RLock()
+	defer func() {
+		if b.lane == nil {
+			d.use.RUnlock()
+		}
+	}()
+	if err := d.divide(b); err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	if len(b.parts) == 0 {
+		return nil
+	}
+	if k == nil {
+		k = d.kernelFor(b.words)
+	}
+	b.lane = <-d.lanes
+	b.lane.batch, b.lane.kernel, b.lane.busy = b, k, 0
+	if err := d.within(func() error { return b.lane.launch(b.parts) }); err != nil {
+		b.end()
 		return fmt.Errorf("scan: %w", err)
 	}
 	return nil
 }
 
-// scan scans by kernel k, or by those chosen where it is nil.
-func (d *Device) scan(jobs []Job, k *kernel) error {
-	_, err := d.timed(jobs, k)
-	return err
-}
-
-// timed is scan, and says how many seconds the device was busy with it.
-func (d *Device) timed(jobs []Job, k *kernel) (seconds float64, err error) {
-	d.use.RLock()
-	defer d.use.RUnlock()
-	chunks, err := d.snapshot(jobs)
-	if err != nil {
-		return 0, err
-	}
-	l := <-d.lanes
-	defer func() { d.lanes <- l }()
-	l.busy = 0
-	cuts := checkpointsOf(jobs)
-	err = d.within(func() error { return l.scan(jobs, chunks, k) })
-	for _, c := range cuts {
-		if err != nil {
-			c.undo()
-		} else {
-			c.sort()
-		}
-	}
-	return l.busy, err
-}
-
-// snapshot is the chunks of every job's rows. It panics where a job is none, which is the caller's bug.
-func (d *Device) snapshot(jobs []Job) ([][]chunk, error) {
+// divide cuts the jobs into parts, as they lie in the device's memory. Rows that are appended later do not matter.
+func (d *Device) divide(b *Batch) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	b.parts = b.parts[:0]
 	if d.closed {
-		return nil, errClosed
+		return errClosed
 	}
-	all := make([][]chunk, len(jobs))
-	for i := range jobs {
-		jobs[i].check(d)
-		all[i] = jobs[i].Rows.chunks
+	for i := range b.jobs {
+		b.check(&b.jobs[i], d)
 	}
-	return all, nil
+	for i := range b.jobs {
+		b.divide(i)
+	}
+	return nil
 }
 
-func (j *Job) check(d *Device) {
-	if j.Rows.device != d || j.Rows.freed {
-		panic("cuda: rows of another device, or freed")
+// Wait waits for the device and calls visit for every hit; those of one query come by job and row, ascending. After an
+// error some may have been visited. On a batch that was not started it does nothing.
+func (b *Batch) Wait(visit func(Hit)) error {
+	if b.lane == nil {
+		return nil
 	}
-	if j.From < 0 || j.To < j.From || j.To > j.Rows.length {
-		panic(fmt.Sprintf("cuda: rows %d to %d of %d", j.From, j.To, j.Rows.length))
+	d := b.lane.device
+	err := d.within(func() error { return b.lane.finish(b.parts, visit) })
+	b.end()
+	d.use.RUnlock()
+	if err != nil {
+		return fmt.Errorf("scan: %w", err)
 	}
-	for i := range j.Queries {
-		if len(j.Queries[i].Signature) != j.Rows.words {
-			panic("cuda: a query's signature has another number of words than the rows'")
-		}
-	}
+	return nil
+}
+
+// end gives the lane back.
+func (b *Batch) end() {
+	l := b.lane
+	b.seconds, b.lane, l.batch = l.busy, nil, nil
+	l.device.lanes <- l
 }

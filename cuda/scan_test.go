@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"refrain/hashcodes/hamming"
 	"refrain/hashcodes/hamming/hammingtest"
@@ -51,54 +52,122 @@ func (t *table) MustAppend(tb testing.TB, random *rand.Rand, n int) {
 	}
 }
 
-// job is rows of the table, and queries near to some of them, with all kinds of radii.
-func (t *table) job(random *rand.Rand, queries int) Job {
-	words, n := len(t.planes), len(t.planes[0])
-	from := random.IntN(n + 1)
-	j := Job{Rows: t.rows, From: from, To: from + random.IntN(n-from+1)}
+// question is a batch in a form that plain Go can answer.
+type question struct {
+	queries [][]uint32
+	classes []int
+	radii   [][]int // by class of the rows, then of the query
+	jobs    []Job
+	tables  []*table // of the jobs
+}
+
+// newQuestion has a job for each table, all of one width: some of its rows, and some of the queries, which are near to rows;
+// and all kinds of radii.
+func newQuestion(random *rand.Rand, queries int, tables ...*table) *question {
+	q := &question{}
+	for range 1 + random.IntN(3) {
+		row := make([]int, 1+queries/2)
+		for i := range row {
+			words := len(tables[0].planes)
+			row[i] = []int{0, 1, 2, 3, 4 * words, 7 * words, 32 * words, -1, 1 << 40}[random.IntN(9)]
+		}
+		q.radii = append(q.radii, row)
+	}
 	for range queries {
-		signature := hammingtest.Row(t.planes, random.IntN(n))
-		signature[random.IntN(words)] ^= 1 << random.IntN(32)
-		radius := []int{0, 1, 2, 3, 4 * words, 7 * words, 32 * words, -1, 1 << 40}[random.IntN(9)]
-		j.Queries = append(j.Queries, hamming.Query{Signature: signature, Radius: radius, Hits: []uint32{9, 8}})
+		planes := tables[random.IntN(len(tables))].planes
+		signature := hammingtest.Row(planes, random.IntN(len(planes[0])))
+		signature[random.IntN(len(planes))] ^= 1 << random.IntN(32)
+		q.queries = append(q.queries, signature)
+		q.classes = append(q.classes, random.IntN(len(q.radii[0])))
 	}
-	return j
+	for _, t := range tables {
+		n := len(t.planes[0])
+		from, first := random.IntN(n+1), random.IntN(queries+1)
+		q.jobs = append(q.jobs, Job{Rows: t.rows, From: from, To: from + random.IntN(n-from+1), First: first,
+			Last: first + random.IntN(queries-first+1), Class: random.IntN(len(q.radii))})
+		q.tables = append(q.tables, t)
+	}
+	return q
 }
 
-// check wants what plain Go finds, behind what was there before.
-func (t *table) check(tb testing.TB, j Job) {
+// all is newQuestion where every query is compared with every row.
+func newWholeQuestion(random *rand.Rand, queries int, tables ...*table) *question {
+	q := newQuestion(random, queries, tables...)
+	for i := range q.jobs {
+		j := &q.jobs[i]
+		j.From, j.To, j.First, j.Last = 0, len(q.tables[i].planes[0]), 0, queries
+	}
+	return q
+}
+
+// flood is a question of which every pair is a hit.
+func newFlood(queries int, t *table, from, to int) *question {
+	q := &question{radii: [][]int{{32 * len(t.planes)}}, tables: []*table{t},
+		jobs: []Job{{Rows: t.rows, From: from, To: to, Last: queries}}}
+	for range queries {
+		q.queries, q.classes = append(q.queries, make([]uint32, len(t.planes))), append(q.classes, 0)
+	}
+	return q
+}
+
+func (q *question) batch() *Batch {
+	b := &Batch{}
+	b.Reset(len(q.tables[0].planes), len(q.radii), len(q.radii[0]))
+	for rows, radii := range q.radii {
+		for class, radius := range radii {
+			b.SetRadius(rows, class, radius)
+		}
+	}
+	for i, signature := range q.queries {
+		b.AddQuery(signature, q.classes[i])
+	}
+	for _, j := range q.jobs {
+		b.AddJob(j)
+	}
+	return b
+}
+
+// ask wants what plain Go finds, each query's hits in order.
+func (q *question) ask(tb testing.TB, d *Device, k *kernel) {
 	tb.Helper()
-	part := make([][]uint32, len(t.planes))
-	for w := range part {
-		part[w] = t.planes[w][j.From:j.To]
+	got := make([][]Hit, len(q.queries))
+	if err := d.scan(q.batch(), k, func(h Hit) { got[h.Query] = append(got[h.Query], h) }); err != nil {
+		tb.Fatal(err)
 	}
-	for i, q := range j.Queries {
-		want := hamming.Kernels()[0].Scan([]uint32{9, 8}, part, q.Signature, q.Radius)
-		for n := range want[2:] {
-			want[2+n] += uint32(j.From)
-		}
-		if !slices.Equal(q.Hits, want) {
-			tb.Fatalf("%d words, rows %d to %d, query %d, radius %d: %d hits, want %d", len(part), j.From, j.To, i, q.Radius,
-				len(q.Hits)-2, len(want)-2)
+	for i := range q.queries {
+		if want := q.answer(i); !slices.Equal(got[i], want) {
+			tb.Fatalf("%d words, query %d: %d hits, want %d", len(q.queries[i]), i, len(got[i]), len(want))
 		}
 	}
 }
 
-// Many jobs on tables of many widths and lengths, in one Scan, by every kernel.
+// answer is the hits of a query.
+func (q *question) answer(query int) (hits []Hit) {
+	for i, j := range q.jobs {
+		if query < j.First || query >= j.Last {
+			continue
+		}
+		part := make([][]uint32, len(q.tables[i].planes))
+		for w := range part {
+			part[w] = q.tables[i].planes[w][j.From:j.To]
+		}
+		for _, row := range hamming.Kernels()[0].Scan(nil, part, q.queries[query], q.radii[j.Class][q.classes[query]]) {
+			hits = append(hits, Hit{Query: uint32(query), Job: uint32(i), Row: row + uint32(j.From)})
+		}
+	}
+	return hits
+}
+
+// Jobs on tables of many widths and lengths, by every kernel.
 func TestJobs(t *testing.T) {
 	d := newFake(t).openAll(t)
 	random := rand.New(rand.NewPCG(1, 1))
 	for words := 1; words <= maxWords; words++ {
 		a := MustTable(t, d, random, words, 1+random.IntN(2500))
-		b := MustTable(t, d, random, 1+random.IntN(maxWords), 1+random.IntN(500))
+		b := MustTable(t, d, random, words, 1+random.IntN(500))
 		for _, k := range d.kernels {
-			jobs := []Job{a.job(random, 1+random.IntN(9)), b.job(random, 5), a.job(random, random.IntN(30)), b.job(random, 1)}
-			if err := d.scan(jobs, k); err != nil {
-				t.Fatal(err)
-			}
-			for i, of := range []*table{a, b, a, b} {
-				of.check(t, jobs[i])
-			}
+			newQuestion(random, 1+random.IntN(30), a, b, a, b).ask(t, d, k)
+			newWholeQuestion(random, 1+random.IntN(3), b, a).ask(t, d, k)
 		}
 		free(t, a, b)
 	}
@@ -131,19 +200,15 @@ func TestStages(t *testing.T) {
 		{"bmma", 1, 16_500, 600}, {"bmma", 4, 16_500, 600}, {"bmma", 32, 1500, 150},
 	} {
 		table := MustTable(t, d, random, c.words, c.rows)
-		job := table.job(random, c.queries)
-		job.From, job.To = 0, c.rows
-		for i := range job.Queries { // few hits: they are not what this is about
-			job.Queries[i].Radius = min(job.Queries[i].Radius, 1)
+		q := newWholeQuestion(random, c.queries, table)
+		for i := range q.radii[0] { // few hits: they are not what this is about
+			q.radii[q.jobs[0].Class][i] = min(q.radii[q.jobs[0].Class][i], 1)
 		}
 		k, err := d.kernel(c.kernel)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.scan([]Job{job}, k); err != nil {
-			t.Fatal(err)
-		}
-		table.check(t, job)
+		q.ask(t, d, k)
 		free(t, table)
 	}
 }
@@ -157,84 +222,128 @@ func TestOverflow(t *testing.T) {
 			random := rand.New(rand.NewPCG(2, 2))
 			table := MustTable(t, d, random, 1, 2500)
 			for _, k := range d.kernels {
-				jobs := []Job{table.job(random, 6), table.job(random, 3)}
-				if err := d.scan(jobs, k); err != nil {
-					t.Fatal(err)
-				}
-				table.check(t, jobs[0])
-				table.check(t, jobs[1])
-				one := Job{Rows: table.rows, From: 7, To: 8} // only its queries can be divided
-				for range most%1000 + 5 {
-					one.Queries = append(one.Queries, hamming.Query{Signature: []uint32{0}, Radius: 32, Hits: []uint32{9, 8}})
-				}
-				if err := d.scan([]Job{one}, k); err != nil {
-					t.Fatal(err)
-				}
-				table.check(t, one)
-			}
-			if l := <-d.lanes; l.room != 200 {
-				t.Errorf("room for %d hits is kept, want 200", l.room)
-			} else {
-				d.lanes <- l
+				newWholeQuestion(random, 9, table, table).ask(t, d, k)
+				newFlood(most%1000+5, table, 7, 8).ask(t, d, k) // only its queries can be divided
 			}
 		})
 	}
 }
 
-// What a flood of hits needs may not be in the budget: then it is done in parts.
+// Room for hits that was needed once stays, so that the next batch like it is one launch.
+func TestRoomStays(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.Scans, c.sizes.hits = "popcount", 1, 200 })
+	table := MustTable(t, d, rand.New(rand.NewPCG(12, 12)), 1, 2500)
+	for i, want := range []int{2, 1, 1} {
+		before := strings.Count(f.Log(), "cuLaunchKernel")
+		newFlood(3, table, 0, 2500-i).ask(t, d, nil)
+		if got := strings.Count(f.Log(), "cuLaunchKernel") - before; got != want {
+			t.Errorf("batch %d: %d launches, want %d", i, got, want)
+		}
+	}
+}
+
+// What a flood of hits needs may not be in the budget, or be a large part of it: then it is done in parts.
 func TestOverflowWithoutMemory(t *testing.T) {
-	d := newFake(t).open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging, c.sizes.trial = 1, 1000, 1000, 64 })
-	random := rand.New(rand.NewPCG(3, 3))
-	table := MustTable(t, d, random, 1, 4000)
-	d.budget = d.used + 50_000
-	job := table.job(random, 0)
-	job.From, job.To = 0, 4000
-	for range 8 { // 32,000 hits, 256,000 bytes
-		job.Queries = append(job.Queries, hamming.Query{Signature: []uint32{0}, Radius: 32, Hits: []uint32{9, 8}})
+	f := newFake(t)
+	for name, budget := range map[string]func(used int64) int64{
+		"no memory":    func(used int64) int64 { return used + 50_000 },
+		"a large part": func(int64) int64 { return 32 * hitBytes * 3000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := f.open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging, c.sizes.trial = 1, 1000, 1000, 64 })
+			table := MustTable(t, d, rand.New(rand.NewPCG(3, 3)), 1, 4000)
+			before := d.lane(t).room
+			d.budget = budget(d.used)
+			newFlood(8, table, 0, 4000).ask(t, d, nil) // 32,000 hits, 256,000 bytes
+			if got := d.lane(t).room; got > before && int64(got) > d.budget/32/hitBytes {
+				t.Errorf("room for %d hits, want a 32nd of the budget at most", got)
+			}
+		})
 	}
-	if err := d.Scan([]Job{job}); err != nil {
-		t.Fatal(err)
-	}
-	table.check(t, job)
 }
 
-// More queries than a launch takes.
-func TestManyQueries(t *testing.T) {
-	d := newFake(t).open(t, func(c *Config) {
-		c.Kernel, c.sizes.queries, c.sizes.hits, c.sizes.staging = "popcount", 50, 1<<12, 500
-	})
+// lane is one that no scan uses.
+func (d *Device) lane(t *testing.T) *lane {
+	t.Helper()
+	l := <-d.lanes
+	d.lanes <- l
+	return l
+}
+
+// More rows than a launch has numbers for.
+func TestManyRows(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.sizes.pages, c.sizes.hits = "popcount", 4, 1<<15 })
 	random := rand.New(rand.NewPCG(4, 4))
-	a, b := MustTable(t, d, random, 2, 700), MustTable(t, d, random, 2, 90)
-	jobs := []Job{a.job(random, 70), b.job(random, 3), a.job(random, 16), b.job(random, 40)}
-	if err := d.Scan(jobs); err != nil {
-		t.Fatal(err)
-	}
-	for i, of := range []*table{a, b, a, b} {
-		of.check(t, jobs[i])
+	a, b := MustTable(t, d, random, 2, 3*chunkUnit+1), MustTable(t, d, random, 2, 90)
+	before := strings.Count(f.Log(), "cuLaunchKernel")
+	newWholeQuestion(random, 3, a, b, b, a).ask(t, d, nil)
+	if got := strings.Count(f.Log(), "cuLaunchKernel") - before; got < 3 || got > 8 {
+		t.Errorf("%d launches for 10 pages, 4 of which go in one", got)
 	}
 }
 
-// Jobs of one width go out in one launch.
+// All jobs go out in one launch, and the queries once for all of them.
 func TestOneLaunch(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, func(c *Config) { c.Kernel = "imma" })
+	d := f.open(t, func(c *Config) { c.Kernel, c.sizes.hits = "imma", 1<<17 })
 	random := rand.New(rand.NewPCG(5, 5))
 	var tables []*table
-	var jobs []Job
 	for range 40 {
 		tables = append(tables, MustTable(t, d, random, 2, 1+random.IntN(40)))
-		jobs = append(jobs, tables[len(tables)-1].job(random, 3))
-		jobs[len(jobs)-1].From = 0
 	}
-	before := strings.Count(f.Log(), "cuLaunchKernel")
-	if err := d.Scan(jobs); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(f.Log(), "cuLaunchKernel") - before; got != 1 {
+	q := newWholeQuestion(random, 100, tables...)
+	launches, sent := strings.Count(f.Log(), "cuLaunchKernel"), bytesSent(t, f.Log())
+	q.ask(t, d, nil)
+	if got := strings.Count(f.Log(), "cuLaunchKernel") - launches; got != 1 {
 		t.Errorf("%d launches, want 1", got)
 	}
-	for i, of := range tables {
-		of.check(t, jobs[i])
+	want := 40*int(unsafe.Sizeof(segment{})) + 100*12 + 4*len(q.radii)*len(q.radii[0])
+	if got := bytesSent(t, f.Log()) - sent; got != want {
+		t.Errorf("%d bytes sent, want %d", got, want)
+	}
+}
+
+// bytesSent adds up the copies to the device.
+func bytesSent(t *testing.T, log string) (sum int) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var n int
+		if !strings.HasPrefix(line, "cuMemcpyHtoDAsync ") {
+			continue
+		}
+		if _, err := fmt.Sscanf(line, "cuMemcpyHtoDAsync %d", &n); err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+// One batch is made while the device is at another: what it finds is not touched by it.
+func TestStart(t *testing.T) {
+	d := newFake(t).open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
+	random := rand.New(rand.NewPCG(14, 14))
+	table := MustTable(t, d, random, 2, 3000)
+	q, other := newWholeQuestion(random, 20, table), newFlood(3, table, 5, 2000)
+	b := q.batch()
+	if err := d.Start(b); err != nil {
+		t.Fatal(err)
+	}
+	table.MustAppend(t, random, 500) // after the start: not seen
+	other.ask(t, d, nil)
+	got := make([][]Hit, 20)
+	if err := b.Wait(func(h Hit) { got[h.Query] = append(got[h.Query], h) }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if want := q.answer(i); !slices.Equal(got[i], want) {
+			t.Errorf("query %d: %d hits, want %d", i, len(got[i]), len(want))
+		}
+	}
+	if err := b.Wait(func(Hit) { t.Error("a hit of what was waited for before") }); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -248,12 +357,7 @@ func TestConcurrent(t *testing.T) {
 			table := MustTable(t, d, random, 1+n%2, 50)
 			for range 30 {
 				table.MustAppend(t, random, random.IntN(300))
-				job := table.job(random, 1+random.IntN(5))
-				if err := d.Scan([]Job{job}); err != nil {
-					t.Error(err)
-					return
-				}
-				table.check(t, job)
+				newQuestion(random, 1+random.IntN(5), table).ask(t, d, nil)
 			}
 			free(t, table)
 		})
@@ -278,11 +382,7 @@ func TestAppendWhileScanning(t *testing.T) {
 		}
 	})
 	for range 50 {
-		job := shared.job(random, 2)
-		if err := d.Scan([]Job{job}); err != nil {
-			t.Fatal(err)
-		}
-		shared.check(t, job)
+		newQuestion(random, 2, shared).ask(t, d, nil)
 	}
 	wait.Wait()
 	if got := shared.rows.Len(); got != 1600 {
@@ -303,12 +403,7 @@ func FuzzJobs(f *testing.F) {
 		table := MustTable(t, device, random, 1+int(words)%maxWords, 1+int(rows)%5000)
 		defer free(t, table)
 		for _, k := range device.kernels {
-			jobs := []Job{table.job(random, int(queries)), table.job(random, 2)}
-			if err := device.scan(jobs, k); err != nil {
-				t.Fatal(err)
-			}
-			table.check(t, jobs[0])
-			table.check(t, jobs[1])
+			newQuestion(random, 1+int(queries), table, table).ask(t, device, k)
 		}
 	})
 }

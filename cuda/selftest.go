@@ -60,7 +60,7 @@ func (d *Device) testWidth(k *kernel, words int) error {
 	if err := rows.Append(planes); err != nil {
 		return err
 	}
-	if err := d.scan([]Job{{Rows: rows, From: 1, To: n, Queries: queries}}, k); err != nil {
+	if err := d.scanQueries(rows, 1, n, queries, k); err != nil {
 		return err
 	}
 	return compareWith(planes, 1, queries)

@@ -36,8 +36,8 @@ static inline int __ffs(unsigned x) { return __builtin_ffs(x); }
 template <class T> static inline T __ldg(const T *at) { return *at; }
 template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
 
-static inline unsigned long long atomicAdd(unsigned long long *at, unsigned long long n) {
-  unsigned long long before = *at;
+template <class T> static inline T atomicAdd(T *at, T n) {
+  T before = *at;
   *at += n;
   return before;
 }

@@ -23,10 +23,15 @@ import (
 	"refrain/text"
 )
 
+const (
+	ira   = "stream/ira_2012-02_2016-08.jsonl.zst"
+	weibo = "stream/weibo_ced_2010-2012.jsonl.zst"
+)
+
 // realSentences are those of real posts, which come one a second.
-func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
+func realSentences(t testing.TB, stream string, posts int) (all []feed.Sentence) {
 	t.Helper()
-	f, err := file.Open(file.Default(dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")))
+	f, err := file.Open(file.Default(dataset.File(t, stream)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +100,7 @@ func play(t *testing.T, similar text.Measure, engine detector.Engine, all []feed
 // The events of real posts are those of the prefix engine: with rows here and there, when the device is lost on the way,
 // and when it is full.
 func TestEvents(t *testing.T) {
-	all := realSentences(t, 6000)
+	all := realSentences(t, ira, 6000)
 	similar := text.Jaccard.At(text.Threshold{Num: 3, Den: 5})
 	want := play(t, similar, detector.Prefix, all, func(int) {})
 	if len(want) < 100 {
@@ -153,7 +158,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsByMeasure: all rows on the device, the events are those of the prefix engine by every measure.
 func TestEventsByMeasure(t *testing.T) {
-	all := realSentences(t, 2000)
+	all := realSentences(t, ira, 2000)
 	for _, s := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
 		for _, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}} {
 			similar := s.At(threshold)

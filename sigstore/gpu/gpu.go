@@ -35,10 +35,11 @@ type Config struct {
 // Default is the configuration but for the device and what is kept on it.
 func Default() Config { return Config{Logger: slog.Default(), minDeviceCost: minDeviceCost} }
 
-// Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, and reads the rows once
-// for all of them. But a window compares its queries one by one with what was added since they were asked, half a batch
-// on the average: 0.3 µs a query at 512, 0.6 at 1,024.
-const Batch = 512
+// Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, which were not measured on
+// a card, and reads the rows once for all queries. But a window compares its queries one by one with what was added since
+// they were asked, half a batch on the average: a look-up that finds nothing takes 1.4 µs of the processor at 128, 1.6
+// at 256, 2.3 at 512 (BenchmarkLookup).
+const Batch = 256
 
 // minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows
 // costs as much as so many comparisons before the first.
@@ -70,11 +71,11 @@ type index struct {
 	cfg    Config
 	source sigstore.Rows
 	*state
-	first  uint32 // number of the oldest block
-	blocks []*block
-	cpu    sigstore.Index // instead of all this, once the device is lost
-	full   bool           // the device had no room since a block was last dropped
-	search search
+	first    uint32 // number of the oldest block
+	blocks   []*block
+	cpu      sigstore.Index // instead of all this, once the device is lost
+	full     bool           // the device had no room since a block was last dropped
+	searches [2]search
 }
 
 func (x *index) Open() {
@@ -174,7 +175,7 @@ func (x *index) fallBack(err error) {
 	x.lost.Store(true)
 	blocks := x.blocks
 	_ = x.Close() // the device may be well and only too full
-	x.cpu, x.search = x.cfg.CPU(x.source), search{}
+	x.cpu, x.searches = x.cfg.CPU(x.source), [2]search{}
 	for range x.first { // its blocks are numbered like ours
 		x.cpu.Open()
 		x.cpu.Drop()

@@ -312,6 +312,63 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
+// Of more queries than one launch takes the next are made while the device is at those before: the rows that only they
+// ask for are on their way before anyone waits for the first launch.
+func TestNextIsMadeMeanwhile(t *testing.T) {
+	f := cudatest.New(t)
+	w := newWindow(t, open(t, f), 2, 1, fourFifths, 13)
+	w.open()
+	w.add(2000)
+	queries := make([]sigstore.Query, 2*gpu.Batch)
+	for i := range queries {
+		size := 3
+		if i >= gpu.Batch {
+			size = 30
+		}
+		queries[i] = sigstore.Query{Size: size, Signature: w.Signature([]uint32{uint32(i)})}
+	}
+	before := len(f.Log())
+	w.index.Search(queries)
+	calls := strings.Split(f.Log()[before:], "\n")
+	at := func(call string) (places []int) {
+		for i, line := range calls {
+			if strings.HasPrefix(line, call) {
+				places = append(places, i)
+			}
+		}
+		return places
+	}
+	launches, allocations, waits := at("cuLaunchKernel"), at("cuMemAlloc"), at("cuStreamSynchronize")
+	if len(launches) != 2 {
+		t.Fatalf("%d launches, want 2", len(launches))
+	}
+	if !slices.ContainsFunc(allocations, func(at int) bool { return launches[0] < at && at < waits[0] }) {
+		t.Errorf("launches at %v, room for rows made at %v, first wait at %v", launches, allocations, waits[0])
+	}
+	w.close()
+}
+
+// A launch that fails in the middle leaves its queries to the CPU, and those before it as they are.
+func TestLostInTheMiddle(t *testing.T) {
+	for call, after := range map[string]int32{"cuLaunchKernel": 2, "cuStreamSynchronize": 2, "cuMemcpyDtoHAsync": 5} {
+		t.Run(call, func(t *testing.T) {
+			f := cudatest.New(t)
+			w := newWindow(t, open(t, f), 2, 4000, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 14)
+			for range 3 {
+				w.open()
+				w.add(300)
+			}
+			f.Forget = true
+			f.Fail(call, after, cudatest.LaunchFailed)
+			w.search(3*gpu.Batch + 7)
+			if w.hits == 0 || w.lines(lostLine) != 1 {
+				t.Errorf("%d hits, log:\n%s", w.hits, &w.log)
+			}
+			w.close()
+		})
+	}
+}
+
 // Rows are sent once they have been compared often enough, and not before.
 func TestFare(t *testing.T) {
 	f := cudatest.New(t)

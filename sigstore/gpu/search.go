@@ -11,13 +11,13 @@ import (
 	"refrain/sigstore"
 )
 
-// search is the memory of searches, which the next one uses again.
+// search is one launch's worth of queries under way. Its memory is used again.
 type search struct {
-	queries    []boundedQuery
-	tasks      []task
-	jobs       []cuda.Job
-	slots      []hamming.Query // those of the jobs, one job after the other
-	cpuQueries []hamming.Query // those of a pass on the CPU
+	queries []boundedQuery
+	tasks   []task
+	batch   cuda.Batch
+	jobs    []*task         // of the batch
+	slots   []hamming.Query // those of a pass on the CPU
 }
 
 // boundedQuery is a query and its bounds. They are in order of size: since greater sets have greater partners, those whose
@@ -25,6 +25,7 @@ type search struct {
 type boundedQuery struct {
 	*sigstore.Query
 	bounds *hashcodes.SizeBounds
+	before int // hits
 }
 
 // task is a band and the queries whose partners may have its size.
@@ -37,15 +38,14 @@ type task struct {
 
 // Search asks the device for half as many at once where its memory is short. What it has answered stays answered.
 func (x *index) Search(queries []sigstore.Query) {
-	for n := len(queries); x.cpu == nil && len(queries) > 0; {
-		n = min(n, len(queries))
-		err := x.run(queries[:n])
+	for size := Batch; x.cpu == nil && len(queries) > 0; {
+		rest, err := x.run(queries, size)
+		queries = rest
 		switch {
 		case err == nil:
-			queries = queries[n:]
-		case errors.Is(err, cuda.ErrMemory) && n > 1:
+		case errors.Is(err, cuda.ErrMemory) && min(size, len(queries)) > 1:
 			x.logFull()
-			n /= 2
+			size = min(size, len(queries)) / 2
 		default:
 			x.fallBack(err)
 		}
@@ -55,12 +55,39 @@ func (x *index) Search(queries []sigstore.Query) {
 	}
 }
 
-// run appends hits only when all of it has gone well.
-func (x *index) run(queries []sigstore.Query) error {
-	s := &x.search
-	defer s.release()
+// run asks for queries in launches of a size, and makes each while the device is at the one before. After an error rest is
+// those that are not answered, as they were.
+func (x *index) run(queries []sigstore.Query, size int) (rest []sigstore.Query, err error) {
+	running, next := &x.searches[0], &x.searches[1]
+	for len(queries) > 0 {
+		n := min(size, len(queries))
+		prepared := x.prepare(next, queries[:n])
+		if err := running.finish(); err != nil {
+			next.clear()
+			return rest, err
+		}
+		rest = queries
+		if prepared != nil {
+			next.clear()
+			return rest, prepared
+		}
+		if err := next.start(x.cfg.Device); err != nil {
+			return rest, err
+		}
+		queries = queries[n:]
+		running, next = next, running
+	}
+	if err := running.finish(); err != nil {
+		return rest, err
+	}
+	return nil, nil
+}
+
+// prepare makes a launch, and sends the bands that have cost enough.
+func (x *index) prepare(s *search, queries []sigstore.Query) error {
 	s.begin(queries, x.cfg.Bounds)
-	x.plan()
+	s.fillBatch(x.cfg.Words)
+	x.plan(s)
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if n := t.band.onHost(); n > 0 {
@@ -71,28 +98,49 @@ func (x *index) run(queries []sigstore.Query) error {
 				return err
 			}
 		}
+		s.addJob(t)
 	}
-	if s.load(); len(s.jobs) > 0 {
-		if err := x.cfg.Device.Scan(s.jobs); err != nil {
-			return err
-		}
-	}
-	s.answer()
 	return nil
 }
 
 func (s *search) begin(queries []sigstore.Query, bounds *hashcodes.Bounds) {
 	for i := range queries {
-		s.queries = append(s.queries, boundedQuery{&queries[i], bounds.For(queries[i].Size)})
+		q := &queries[i]
+		s.queries = append(s.queries, boundedQuery{q, bounds.For(q.Size), len(q.Hits)})
 	}
 	slices.SortFunc(s.queries, func(a, b boundedQuery) int { return cmp.Compare(a.Size, b.Size) })
 }
 
+// minSize and maxSize are those that partners may have.
+func (s *search) minSize() int { return s.queries[0].bounds.Min }
+func (s *search) maxSize() int { return s.queries[len(s.queries)-1].bounds.Max }
+
+// fillBatch brings the queries into the batch, of a class for each of their sizes, and the radii.
+func (s *search) fillBatch(words int) {
+	classes := 1
+	for i := range s.queries[1:] {
+		if s.queries[i].Size != s.queries[i+1].Size {
+			classes++
+		}
+	}
+	s.batch.Reset(words, s.maxSize()-s.minSize()+1, classes)
+	class := -1
+	for i := range s.queries {
+		q := &s.queries[i]
+		if i == 0 || q.Size != s.queries[i-1].Size {
+			class++
+			for n, radius := range q.bounds.Radius {
+				s.batch.SetRadius(q.bounds.Min+n-s.minSize(), class, int(radius))
+			}
+		}
+		s.batch.AddQuery(q.Signature, class)
+	}
+}
+
 // plan lists the tasks: for each size the queries, and with these the bands of all blocks.
-func (x *index) plan() {
-	s := &x.search
+func (x *index) plan(s *search) {
 	t := task{}
-	for t.size = s.queries[0].bounds.Min; t.size <= s.queries[len(s.queries)-1].bounds.Max; t.size++ {
+	for t.size = s.minSize(); t.size <= s.maxSize(); t.size++ {
 		for t.from < len(s.queries) && s.queries[t.from].bounds.Max < t.size {
 			t.from++
 		}
@@ -110,77 +158,80 @@ func (x *index) plan() {
 	}
 }
 
-// load makes the jobs of the bands that are on the device.
-func (s *search) load() {
-	n := 0
+// addJob has the device compare what it has of a band.
+func (s *search) addJob(t *task) {
+	if t.band.onDevice == 0 {
+		return
+	}
+	s.batch.AddJob(cuda.Job{Rows: t.band.table, To: t.band.onDevice, First: t.from, Last: t.to, Class: t.size - s.minSize()})
+	s.jobs = append(s.jobs, t)
+}
+
+// start sets the device to work, and compares the rows that it has not got meanwhile.
+func (s *search) start(device *cuda.Device) error {
+	if err := device.Start(&s.batch); err != nil {
+		s.clear()
+		return err
+	}
 	for i := range s.tasks {
-		if t := &s.tasks[i]; t.band.onDevice > 0 {
-			n += t.to - t.from
+		if t := &s.tasks[i]; t.band.onHost() > 0 {
+			s.compare(t)
 		}
 	}
-	s.slots = resized(s.slots, n)
-	rest := s.slots
-	for i := range s.tasks {
-		if t := &s.tasks[i]; t.band.onDevice > 0 {
-			n := t.to - t.from
-			s.fill(rest[:n], t)
-			s.jobs = append(s.jobs, cuda.Job{Rows: t.band.table, To: t.band.onDevice, Queries: rest[:n]})
-			rest = rest[n:]
+	return nil
+}
+
+// compare has the CPU compare what it has of a band.
+func (s *search) compare(t *task) {
+	s.slots = resized(s.slots, t.to-t.from)
+	for i, q := range s.queries[t.from:t.to] {
+		s.slots[i] = hamming.Query{Signature: q.Signature, Radius: int(q.bounds.Radius[t.size-q.bounds.Min]),
+			Hits: s.slots[i].Hits[:0]}
+	}
+	hamming.ScanBlock(t.band.planes, s.slots)
+	for i := range s.slots {
+		for _, row := range s.slots[i].Hits {
+			s.queries[t.from+i].hit(t, t.band.onDevice+int(row))
 		}
 	}
 }
 
-// fill makes the queries of a task, without hits.
-func (s *search) fill(slots []hamming.Query, t *task) {
-	for i, a := range s.queries[t.from:t.to] {
-		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]),
-			Hits: slots[i].Hits[:0]}
+// hit names a row of a band.
+func (q *boundedQuery) hit(t *task, row int) {
+	q.Hits = append(q.Hits, sigstore.Row{Block: t.block, Row: t.band.numbers[row]})
+}
+
+// finish waits for the device and takes its hits. After an error the queries are as they were.
+func (s *search) finish() error {
+	err := s.batch.Wait(func(h cuda.Hit) { s.queries[h.Query].hit(s.jobs[h.Job], int(h.Row)) })
+	if err != nil {
+		s.undo()
+	}
+	s.clear()
+	return err
+}
+
+func (s *search) undo() {
+	for i := range s.queries {
+		q := &s.queries[i]
+		q.Hits = q.Hits[:q.before]
 	}
 }
 
-// answer turns the device's hits into the queries', and compares the rows that are not there.
-func (s *search) answer() {
-	jobs := s.jobs
-	for i := range s.tasks {
-		t := &s.tasks[i]
-		if t.band.onDevice > 0 {
-			s.collect(t, jobs[0].Queries, t.band.numbers)
-			jobs = jobs[1:]
-		}
-		if t.band.onHost() > 0 {
-			s.cpuQueries = resized(s.cpuQueries, t.to-t.from)
-			s.fill(s.cpuQueries, t)
-			hamming.ScanBlock(t.band.planes, s.cpuQueries)
-			s.collect(t, s.cpuQueries, t.band.numbers[t.band.onDevice:])
-		}
-	}
-}
-
-// collect names the rows that were hit.
-func (s *search) collect(t *task, slots []hamming.Query, numbers []uint32) {
-	for i := range slots {
-		q := s.queries[t.from+i]
-		for _, row := range slots[i].Hits {
-			q.Hits = append(q.Hits, sigstore.Row{Block: t.block, Row: numbers[row]})
-		}
-	}
-}
-
-// release lets go of what is the caller's, of bands, which may be dropped, and of what a flood of hits has needed.
-func (s *search) release() {
+// clear lets go of what is the caller's, of bands, which may be dropped, and of what a flood of hits has needed.
+func (s *search) clear() {
 	const maxRetainedHits = 1 << 10
-	for _, slots := range [][]hamming.Query{s.slots, s.cpuQueries} {
-		for i := range slots {
-			slots[i].Signature = nil
-			if cap(slots[i].Hits) > maxRetainedHits {
-				slots[i].Hits = nil
-			}
+	for i := range s.slots {
+		s.slots[i].Signature = nil
+		if cap(s.slots[i].Hits) > maxRetainedHits {
+			s.slots[i].Hits = nil
 		}
 	}
 	clear(s.queries)
 	clear(s.tasks)
 	clear(s.jobs)
 	s.queries, s.tasks, s.jobs = s.queries[:0], s.tasks[:0], s.jobs[:0]
+	s.batch.Reset(0, 0, 0)
 }
 
 // resized is a slice of n slots that keeps what the slots of before hold.
