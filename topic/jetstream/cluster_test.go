@@ -192,10 +192,10 @@ func TestReplicasThatAServerAloneHasNot(t *testing.T) {
 	mustOpenOn(t, mustConnect(t, at))
 }
 
-// TestForeignSettings opens a topic whose stream somebody has changed, or made.
+// TestForeignSettings opens a topic whose stream somebody has changed, or made: each on a server of its own, since one may still
+// be deleting what the case before has left.
 func TestForeignSettings(t *testing.T) {
-	at := natstest.MustServer(t, payload).Config()
-	c := mustConnect(t, at)
+	mustCluster := func(t *testing.T) *jetstream.Cluster { return mustConnect(t, natstest.MustServer(t, payload).Config()) }
 	for name, test := range map[string]struct {
 		change func(*js.StreamConfig)
 		want   []string
@@ -211,9 +211,8 @@ func TestForeignSettings(t *testing.T) {
 		"sealed":      {func(s *js.StreamConfig) { s.Sealed = true }, []string{"sealed", "nats stream rm sentences"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			purged := func(c *jetstream.TopicConfig) { c.Purged = true }
+			c, purged := mustCluster(t), func(c *jetstream.TopicConfig) { c.Purged = true }
 			mustOpenOn(t, c, purged)
-			removeAfter(t, c, "sentences")
 			config := mustInfo(t, c, "sentences").Config
 			test.change(&config)
 			if _, err := c.JetStream().UpdateStream(t.Context(), config); err != nil {
@@ -237,10 +236,10 @@ func TestForeignSettings(t *testing.T) {
 			[]string{"storage Memory, want File", "retention Interest, want Limits"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c := mustCluster(t)
 			if _, err := c.JetStream().CreateStream(t.Context(), test.made); err != nil {
 				t.Fatal(err)
 			}
-			removeAfter(t, c, test.made.Name)
 			_, err := c.OpenTopic(t.Context(), topicConfig())
 			wantError(t, err, test.want...)
 		})
