@@ -1,5 +1,7 @@
 package cuda
 
+import "math/bits"
+
 // part is what one launch compares of a job: rows of one chunk, and queries.
 type part struct {
 	segment
@@ -24,7 +26,11 @@ func (b *Batch) divide(number int) {
 }
 
 // tiles is the number of tiles that the rows of a segment touch: they begin at multiples, whatever the segment begins with.
-func (s *segment) tiles(tile int) int { return (int(s.to)+tile-1)/tile - int(s.from)/tile }
+// The rows of a tile are a power of two, and this is asked for every segment.
+func (s *segment) tiles(tile int) int {
+	shift := bits.TrailingZeros(uint(tile))
+	return (int(s.to)+tile-1)>>shift - int(s.from)>>shift
+}
 
 // pieceOf is the number of queries a unit that gives each multiprocessor some sixteen units, within bounds: less would
 // leave some idle at the end, more would load rows and queries more often.

@@ -52,8 +52,6 @@ func (d *Device) divide(b *Batch) error {
 	}
 	for i := range b.jobs {
 		b.check(&b.jobs[i], d)
-	}
-	for i := range b.jobs {
 		b.divide(i)
 	}
 	return nil
