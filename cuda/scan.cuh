@@ -47,11 +47,7 @@ __device__ inline Segment locate(const Launch &launch) {
 }
 
 // pin keeps the compiler from computing a value again wherever it is used, instead of keeping it in a register.
-#ifdef __CUDACC__
 __device__ inline void pin(u32 &value) { asm volatile("" : "+r"(value)); }
-#else
-inline void pin(u32 &) {}
-#endif
 
 __device__ inline u32 least(u32 a, u32 b) { return a < b ? a : b; }
 
@@ -78,11 +74,7 @@ template <class At> __device__ inline void append(const Launch &launch, u32 mask
 //   compare(launch, shared, n, query) a warp compares its rows with them; query is the place of the first
 // A warp whose rows are all out of range only helps to stage.
 template <class K> __device__ inline void scan(const Launch &launch) {
-#ifdef __CUDACC__
   extern __shared__ uint4 shared[];
-#else
-  uint4 *shared = shared_memory;
-#endif
   const u32 tile = THREADS / LANES * K::WARP;
   const Segment segment = locate(launch);
   u32 unit = blockIdx.x - segment.unit;

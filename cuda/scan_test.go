@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"refrain/cuda/cudatest"
 	"refrain/hashcodes/hamming"
 	"refrain/hashcodes/hamming/hammingtest"
 )
@@ -86,9 +87,11 @@ func (t *table) check(tb testing.TB, j Job) {
 
 // Many jobs on tables of many widths and lengths, in one Scan, by every kernel.
 func TestJobs(t *testing.T) {
-	d := newFake(t).openAll(t)
+	f := newFake(t)
+	d := f.openAll(t)
 	random := rand.New(rand.NewPCG(1, 1))
 	for words := 1; words <= maxWords; words++ {
+		f.Order(cudatest.Orders()[words%3])
 		a := MustTable(t, d, random, words, 1+random.IntN(2500))
 		b := MustTable(t, d, random, 1+random.IntN(maxWords), 1+random.IntN(500))
 		for _, k := range d.kernels {
@@ -151,8 +154,9 @@ func TestStages(t *testing.T) {
 // Hits beyond the room are neither lost nor doubled: with memory for them, and without.
 func TestOverflow(t *testing.T) {
 	f := newFake(t)
-	for _, most := range []int{1 << 20, 300, 200} {
+	for i, most := range []int{1 << 20, 300, 200} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			f.Order(cudatest.Orders()[i])
 			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.maxHits, c.sizes.staging, c.sizes.trial = 200, most, 1000, 64 })
 			random := rand.New(rand.NewPCG(2, 2))
 			table := MustTable(t, d, random, 1, 2500)
@@ -240,28 +244,36 @@ func TestOneLaunch(t *testing.T) {
 
 // Rows come in while scans run: a scan sees what was there when it began.
 func TestConcurrent(t *testing.T) {
-	d := newFake(t).open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
-	var wait sync.WaitGroup
-	for n := range 4 {
-		wait.Go(func() {
-			random := rand.New(rand.NewPCG(6, uint64(n)))
-			table := MustTable(t, d, random, 1+n%2, 50)
-			for range 30 {
-				table.MustAppend(t, random, random.IntN(300))
-				job := table.job(random, 1+random.IntN(5))
-				if err := d.Scan([]Job{job}); err != nil {
-					t.Error(err)
-					return
-				}
-				table.check(t, job)
+	f := newFake(t)
+	for _, order := range cudatest.Orders() {
+		t.Run(order.String(), func(t *testing.T) {
+			d := f.open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
+			f.Order(order)
+			var wait sync.WaitGroup
+			for n := range 4 {
+				wait.Go(func() { appendAndScan(t, d, rand.New(rand.NewPCG(6, uint64(n))), 1+n%2) })
 			}
-			free(t, table)
+			wait.Wait()
+			if used, _ := d.Memory(); used > 1<<20 {
+				t.Errorf("%d bytes are still in use", used)
+			}
 		})
 	}
-	wait.Wait()
-	if used, _ := d.Memory(); used > 1<<20 {
-		t.Errorf("%d bytes are still in use", used)
+}
+
+// appendAndScan does so in turns, on a table of its own.
+func appendAndScan(t *testing.T, d *Device, random *rand.Rand, words int) {
+	table := MustTable(t, d, random, words, 50)
+	for range 30 {
+		table.MustAppend(t, random, random.IntN(300))
+		job := table.job(random, 1+random.IntN(5))
+		if err := d.Scan([]Job{job}); err != nil {
+			t.Error(err)
+			return
+		}
+		table.check(t, job)
 	}
+	free(t, table)
 }
 
 // Appends of other rows go on while a scan of the same table runs.
