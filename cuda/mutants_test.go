@@ -97,7 +97,7 @@ func caught(t *testing.T, m mutant, library string) (test, says string) {
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
 	command := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-p=1", "-overlay="+overlay(t, m),
-		"-skip=^(TestFresh|TestMutants|TestInstructions|TestFaults|TestMisuse)$", ".", "refrain/sigstore/gpu")
+		"-skip=^(TestFresh|TestMutants|TestMutantsApply|TestInstructions|TestFaults|TestMisuse)$", ".", "refrain/sigstore/gpu")
 	command.Env = append(os.Environ(), cudatest.LibraryVariable+"="+library)
 	output, _ := command.CombinedOutput() // fails, or that is what is found
 	failed := regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+).*\n)+`).FindAllString(string(output), -1)
