@@ -161,6 +161,9 @@ func TestInstructions(t *testing.T) {
 		{"cvt.u32.u64 %r20, %rd6; cvt.u64.u32 %rd8, %r20; cvta.to.global.u64 %rd7, %rd8;" + split,
 			long(func(_, y uint64, _ uint32) uint64 { return y & 0xffffffff })},
 
+		{"ld.global.u32 %rd7, [%rd3+8];" + split, word(func(_, _, c uint32) uint32 { return c })},
+		{"ld.param.u32 %rd7, [probe_param_0]; shr.u64 %rd7, %rd7, 32;" + split,
+			func(warpInput) (uint32, uint32) { return 0, 0 }},
 		{"ld.global.nc.u32 %r10, [%rd3+8];", word(func(_, _, c uint32) uint32 { return c })},
 		{"and.b32 %r20, %r1, 3; mul.wide.u32 %rd7, %r20, 16; add.s64 %rd7, %rd1, %rd7; ld.global.nc.v4.u32 {%r20,%r21,%r10,%r11}, [%rd7];",
 			func(w warpInput) (uint32, uint32) {

@@ -136,5 +136,6 @@ func TestMissingWait(t *testing.T) {
 	if to[0] == 7 {
 		t.Error("the copy came through without a wait")
 	}
+	r.must(r.streamSynchronize(r.stream))
 	r.must(r.streamDestroy(other))
 }

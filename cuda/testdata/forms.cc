@@ -26,24 +26,24 @@ template <class T> void put(Slot &s, int lane, T value) {
 }
 
 // run_each computes F in every active lane. Lanes do not touch each other's, so the compiler may do many at once.
-template <auto F, class R, class... A, size_t... N>
+template <class F, class R, class... A, size_t... N>
 void run_each(Warp &w, const Op &o, u32 active, std::index_sequence<N...>) {
   Slot &to = w.slots[o.to[0]];
   const Slot *from[] = {&w.slots[o.from[N]]...};
   if constexpr (std::is_same_v<R, bool>) {
     u32 bits = 0;
-    for (int i = 0; i < LANES; i++) bits |= (u32)F(get<A>(*from[N], i)...) << i;
+    for (int i = 0; i < LANES; i++) bits |= (u32)F{}(get<A>(*from[N], i)...) << i;
     to.bits = (to.bits & ~active) | (bits & active);
   } else if (active == ~0u) {
 #pragma GCC ivdep
-    for (int i = 0; i < LANES; i++) put<R>(to, i, F(get<A>(*from[N], i)...));
+    for (int i = 0; i < LANES; i++) put<R>(to, i, F{}(get<A>(*from[N], i)...));
   } else {
 #pragma GCC ivdep
-    for (int i = 0; i < LANES; i++) put<R>(to, i, active >> i & 1 ? F(get<A>(*from[N], i)...) : get<R>(to, i));
+    for (int i = 0; i < LANES; i++) put<R>(to, i, active >> i & 1 ? F{}(get<A>(*from[N], i)...) : get<R>(to, i));
   }
 }
 
-template <auto F, class R, class... A> Form form_of(const char *name, R (*)(A...)) {
+template <class F, class R, class... A> Form form_of(const char *name, R (*)(A...)) {
   std::string shape = {kind_of<R>(), ':'};
   (shape.push_back(kind_of<A>()), ...);
   return {name, shape, [](Warp &w, const Op &o, u32 active) {
@@ -52,7 +52,7 @@ template <auto F, class R, class... A> Form form_of(const char *name, R (*)(A...
 }
 
 // each is a form that computes lane by lane.
-template <auto F> Form each(const char *name) { return form_of<F>(name, +F); }
+template <class F> Form each(const char *name, F f) { return form_of<F>(name, +f); }
 
 template <class F> void lanes(u32 active, F f) {
   for (; active; active &= active - 1) f(__builtin_ctz(active));
@@ -63,18 +63,18 @@ u64 address_of(const Warp &w, const Op &o, int lane) {
   return (o.form->address == 'd' ? s.d[lane] : s.w[lane]) + o.offset;
 }
 
-// load reads N of T from memory: g global, n global that no thread writes, s shared, p the argument.
-template <class T, int N, char SPACE> void load(Warp &w, const Op &o, u32 active) {
+// load reads N of T from memory: g global, n global that no thread writes, s shared, p the argument. Registers may be wider.
+template <class T, int N, char SPACE, class R> void load(Warp &w, const Op &o, u32 active) {
   lanes(active, [&](int lane) {
     u64 address = address_of(w, o, lane);
     T values[N];
-    bool defined = true;
-    if constexpr (SPACE == 's') memcpy(values, shared_at(w, lane, address, sizeof values, 'r', &defined), sizeof values);
+    u32 without = 0; // words that have no value
+    if constexpr (SPACE == 's') memcpy(values, shared_at(w, lane, address, sizeof values, 'r', &without), sizeof values);
     else if constexpr (SPACE == 'p') memcpy(values, param_at(address, sizeof values), sizeof values);
     else memcpy(values, global_at(w, lane, address, sizeof values, SPACE == 'n' ? 'n' : 'r'), sizeof values);
     for (int i = 0; i < N; i++) {
-      put<T>(w.slots[o.to[i]], lane, values[i]);
-      if (!defined) w.defined[o.to[i]] &= ~(1u << lane);
+      put<R>(w.slots[o.to[i]], lane, values[i]);
+      if (without >> (i * sizeof(T) / 4) & 1) w.defined[o.to[i]] &= ~(1u << lane);
     }
   });
 }
@@ -103,8 +103,8 @@ template <class T, char SPACE> void atomic_add(Warp &w, const Op &o, u32 active)
   });
 }
 
-template <class T, int N, char SPACE> Form loads(const char *name) {
-  return {name, std::string(N, kind_of<T>()) + ":[", load<T, N, SPACE>, ON, -1, SPACE == 's' ? 'w' : 'd'};
+template <class T, int N, char SPACE, class R = T> Form loads(const char *name) {
+  return {name, std::string(N, kind_of<R>()) + ":[", load<T, N, SPACE, R>, ON, -1, SPACE == 's' ? 'w' : 'd'};
 }
 template <class T, int N, char SPACE> Form stores(const char *name) {
   return {name, ":[" + std::string(N, kind_of<T>()), store<T, N, SPACE>, ON, -1, SPACE == 's' ? 'w' : 'd'};
@@ -193,62 +193,62 @@ u32 inserted(u32 a, u32 b, u32 position, u32 length) {
 }
 
 #define SETP(type, t)                                                                                            \
-  each<[](t a, t b) { return a == b; }>("setp.eq." type), each<[](t a, t b) { return a != b; }>("setp.ne." type), \
-      each<[](t a, t b) { return a < b; }>("setp.lt." type), each<[](t a, t b) { return a <= b; }>("setp.le." type), \
-      each<[](t a, t b) { return a > b; }>("setp.gt." type), each<[](t a, t b) { return a >= b; }>("setp.ge." type)
+  each("setp.eq." type, [](t a, t b) { return a == b; }), each("setp.ne." type, [](t a, t b) { return a != b; }), \
+      each("setp.lt." type, [](t a, t b) { return a < b; }), each("setp.le." type, [](t a, t b) { return a <= b; }), \
+      each("setp.gt." type, [](t a, t b) { return a > b; }), each("setp.ge." type, [](t a, t b) { return a >= b; })
 
 void nothing(Warp &, const Op &, u32) {}
 
 std::vector<Form> all() {
   return {
-      each<[](u32 a, u32 b) { return a + b; }>("add.s32"),
-      each<[](u64 a, u64 b) { return a + b; }>("add.s64"),
-      each<[](u32 a, u32 b) { return a - b; }>("sub.s32"),
-      each<[](u32 a, u32 b) { return a * b; }>("mul.lo.s32"),
-      each<[](u64 a, u64 b) { return a * b; }>("mul.lo.s64"),
-      each<[](u32 a, u32 b) { return (u64)a * b; }>("mul.wide.u32"),
-      each<[](u16 a, u16 b) { return (u32)a * b; }>("mul.wide.u16"),
-      each<[](u32 a, u32 b, u32 c) { return a * b + c; }>("mad.lo.s32"),
-      each<[](u32 a, u32 b) { return b == 0 ? ~0u : a / b; }>("div.u32"),
-      each<[](u32 a, u32 b) { return b == 0 ? a : a % b; }>("rem.u32"),
-      each<[](u32 a, u32 b) { return a < b ? a : b; }>("min.u32"),
-      each<[](s32 a, s32 b) { return a < b ? a : b; }>("min.s32"),
-      each<[](u32 a, u32 b) { return a > b ? a : b; }>("max.u32"),
-      each<[](s32 a, s32 b) { return a > b ? a : b; }>("max.s32"),
+      each("add.s32", [](u32 a, u32 b) { return a + b; }),
+      each("add.s64", [](u64 a, u64 b) { return a + b; }),
+      each("sub.s32", [](u32 a, u32 b) { return a - b; }),
+      each("mul.lo.s32", [](u32 a, u32 b) { return a * b; }),
+      each("mul.lo.s64", [](u64 a, u64 b) { return a * b; }),
+      each("mul.wide.u32", [](u32 a, u32 b) { return (u64)a * b; }),
+      each("mul.wide.u16", [](u16 a, u16 b) { return (u32)a * b; }),
+      each("mad.lo.s32", [](u32 a, u32 b, u32 c) { return a * b + c; }),
+      each("div.u32", [](u32 a, u32 b) { return b == 0 ? ~0u : a / b; }),
+      each("rem.u32", [](u32 a, u32 b) { return b == 0 ? a : a % b; }),
+      each("min.u32", [](u32 a, u32 b) { return a < b ? a : b; }),
+      each("min.s32", [](s32 a, s32 b) { return a < b ? a : b; }),
+      each("max.u32", [](u32 a, u32 b) { return a > b ? a : b; }),
+      each("max.s32", [](s32 a, s32 b) { return a > b ? a : b; }),
 
-      each<[](u32 a, u32 b) { return a & b; }>("and.b32"),
-      each<[](u32 a, u32 b) { return a | b; }>("or.b32"),
-      each<[](u32 a, u32 b) { return a ^ b; }>("xor.b32"),
-      each<[](u32 a) { return ~a; }>("not.b32"),
-      each<[](bool a, bool b) { return (bool)(a & b); }>("and.pred"),
-      each<[](bool a, bool b) { return (bool)(a | b); }>("or.pred"),
-      each<[](bool a) { return !a; }>("not.pred"),
-      each<[](u32 a, u32 n) { return n < 32 ? a << n : 0; }>("shl.b32"),
-      each<[](u64 a, u32 n) { return n < 64 ? a << n : 0; }>("shl.b64"),
-      each<[](u32 a, u32 n) { return n < 32 ? a >> n : 0; }>("shr.u32"),
-      each<[](s32 a, u32 n) { return a >> (n < 32 ? n : 31); }>("shr.s32"),
-      each<[](u64 a, u32 n) { return n < 64 ? a >> n : 0; }>("shr.u64"),
-      each<[](u32 a) { return (u32)__builtin_popcount(a); }>("popc.b32"),
-      each<[](u32 a) { return reversed(a); }>("brev.b32"),
-      each<[](u32 a) { return a ? (u32)__builtin_clz(a) : ~0u; }>("bfind.shiftamt.u32"),
-      each<[](u32 a, u32 b, u32 position, u32 length) { return inserted(a, b, position, length); }>("bfi.b32"),
+      each("and.b32", [](u32 a, u32 b) { return a & b; }),
+      each("or.b32", [](u32 a, u32 b) { return a | b; }),
+      each("xor.b32", [](u32 a, u32 b) { return a ^ b; }),
+      each("not.b32", [](u32 a) { return ~a; }),
+      each("and.pred", [](bool a, bool b) { return (bool)(a & b); }),
+      each("or.pred", [](bool a, bool b) { return (bool)(a | b); }),
+      each("not.pred", [](bool a) { return !a; }),
+      each("shl.b32", [](u32 a, u32 n) { return n < 32 ? a << n : 0; }),
+      each("shl.b64", [](u64 a, u32 n) { return n < 64 ? a << n : 0; }),
+      each("shr.u32", [](u32 a, u32 n) { return n < 32 ? a >> n : 0; }),
+      each("shr.s32", [](s32 a, u32 n) { return a >> (n < 32 ? n : 31); }),
+      each("shr.u64", [](u64 a, u32 n) { return n < 64 ? a >> n : 0; }),
+      each("popc.b32", [](u32 a) { return (u32)__builtin_popcount(a); }),
+      each("brev.b32", [](u32 a) { return reversed(a); }),
+      each("bfind.shiftamt.u32", [](u32 a) { return a ? (u32)__builtin_clz(a) : ~0u; }),
+      each("bfi.b32", [](u32 a, u32 b, u32 position, u32 length) { return inserted(a, b, position, length); }),
 
       SETP("s32", s32), SETP("u32", u32), SETP("b32", u32), SETP("u64", u64),
-      each<[](u32 a, u32 b, bool p) { return p ? a : b; }>("selp.b32"),
-      each<[](u32 a, u32 b, bool p) { return p ? a : b; }>("selp.u32"),
-      each<[](u16 a, u16 b, bool p) { return p ? a : b; }>("selp.u16"),
+      each("selp.b32", [](u32 a, u32 b, bool p) { return p ? a : b; }),
+      each("selp.u32", [](u32 a, u32 b, bool p) { return p ? a : b; }),
+      each("selp.u16", [](u16 a, u16 b, bool p) { return p ? a : b; }),
 
-      each<[](u32 a) { return a; }>("mov.u32"),
-      each<[](u64 a) { return a; }>("mov.u64"),
-      each<[](u64 a) { return a; }>("mov.b64"),
+      each("mov.u32", [](u32 a) { return a; }),
+      each("mov.u64", [](u64 a) { return a; }),
+      each("mov.b64", [](u64 a) { return a; }),
       {"mov.b64", "d:ww", pack},
       {"mov.b64", "ww:d", unpack},
-      each<[](u32 a) { return (u64)a; }>("cvt.u64.u32"),
-      each<[](u64 a) { return (u32)a; }>("cvt.u32.u64"),
-      each<[](u64 a) { return a; }>("cvta.to.global.u64"),
+      each("cvt.u64.u32", [](u32 a) { return (u64)a; }),
+      each("cvt.u32.u64", [](u64 a) { return (u32)a; }),
+      each("cvta.to.global.u64", [](u64 a) { return a; }),
 
-      loads<u32, 1, 'p'>("ld.param.u32"), loads<u64, 1, 'p'>("ld.param.u64"), loads<u32, 2, 'p'>("ld.param.v2.u32"),
-      loads<u32, 1, 'g'>("ld.global.u32"), loads<u64, 1, 'g'>("ld.global.u64"), loads<u32, 2, 'g'>("ld.global.v2.u32"),
+      loads<u32, 1, 'p'>("ld.param.u32"), loads<u32, 1, 'p', u64>("ld.param.u32"), loads<u64, 1, 'p'>("ld.param.u64"), loads<u32, 2, 'p'>("ld.param.v2.u32"),
+      loads<u32, 1, 'g'>("ld.global.u32"), loads<u32, 1, 'g', u64>("ld.global.u32"), loads<u64, 1, 'g'>("ld.global.u64"), loads<u32, 2, 'g'>("ld.global.v2.u32"),
       loads<u32, 1, 'n'>("ld.global.nc.u32"), loads<u32, 4, 'n'>("ld.global.nc.v4.u32"),
       loads<u32, 1, 's'>("ld.shared.u32"), loads<u32, 2, 's'>("ld.shared.v2.u32"), loads<u32, 4, 's'>("ld.shared.v4.u32"),
       stores<u32, 1, 's'>("st.shared.u32"), stores<u32, 2, 's'>("st.shared.v2.u32"),

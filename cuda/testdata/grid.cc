@@ -257,14 +257,14 @@ char *global_at(Warp &w, u32 lane, u64 address, u32 bytes, char how) {
   return (char *)address;
 }
 
-char *shared_at(Warp &w, u32 lane, u64 address, u32 bytes, char how, bool *defined) {
+char *shared_at(Warp &w, u32 lane, u64 address, u32 bytes, char how, u32 *without) {
   now.thread = w.number * LANES + lane;
   u64 at = address - SHARED_BASE;
   if (at >= now.shared_bytes || at + bytes > now.shared_bytes) address_fault(at, "are not in shared memory", bytes);
   check_alignment(address, bytes);
   for (u32 i = 0; i < bytes; i += 4) {
     Cell &c = cells[(at + i) / 4];
-    if (defined && c.wrote < now.first_phase) *defined = false;
+    if (without && c.wrote < now.first_phase) *without |= 1u << i / 4;
     mark_shared(c, now.thread, how);
   }
   return shared_memory + at;

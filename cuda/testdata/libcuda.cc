@@ -372,7 +372,7 @@ API cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t bytes, Stream *s) {
   return put(s, [=] {
     if (!is_pinned(from, bytes)) return complain("copy from pinned memory that was freed meanwhile", BAD_ADDRESS);
     if (!on_device(s->device, to, bytes)) return complain("copy to freed memory", BAD_ADDRESS);
-    return memcpy((void *)to, from, bytes), OK;
+    return memcpy((void *)to, from, bytes), (int)OK;
   });
 }
 // What is read before the copy is done is rubbish.
@@ -385,7 +385,7 @@ API cuMemcpyDtoHAsync_v2(void *to, u64 from, size_t bytes, Stream *s) {
   return put(s, [=] {
     if (!is_pinned(to, bytes)) return complain("copy to pinned memory that was freed meanwhile", BAD_ADDRESS);
     if (!on_device(s->device, from, bytes)) return complain("copy from freed memory", BAD_ADDRESS);
-    return memcpy(to, (void *)from, bytes), OK;
+    return memcpy(to, (void *)from, bytes), (int)OK;
   });
 }
 API cuMemsetD32Async(u64 at, unsigned value, size_t count, Stream *s) {

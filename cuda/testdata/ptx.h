@@ -118,8 +118,8 @@ const std::vector<Form> &forms();
 // run_grid runs a kernel; region_at is the allocation that an address lies in, or null.
 void run_grid(Program &, const void *argument, u32 blocks, u32 threads, u32 shared_bytes, const Region *(*region_at)(u64));
 
-// For forms.cc: how memory is reached. All but param check what a program must not do.
+// For forms.cc: the place of an access in memory, if the program may do it. Bit i of without: word i of it has no value.
 char *global_at(Warp &, u32 lane, u64 address, u32 bytes, char how); // how: r read, n read what no thread writes, w write, a atomic
-char *shared_at(Warp &, u32 lane, u64 address, u32 bytes, char how, bool *defined);
+char *shared_at(Warp &, u32 lane, u64 address, u32 bytes, char how, u32 *without);
 const char *param_at(u64 address, u32 bytes);
 [[noreturn]] void fault(int code, const std::string &what);
