@@ -129,9 +129,10 @@ func TestStages(t *testing.T) {
 		kernel               string
 		words, rows, queries int
 	}{
-		{"popcount", 1, 34_000, 1300}, {"popcount", 2, 34_000, 1300}, {"popcount", 4, 30_000, 600}, {"popcount", 8, 15_000, 300},
-		{"popcount", 5, 9000, 300}, {"imma", 1, 16_500, 600}, {"imma", 8, 3000, 150}, {"imma", 32, 200, 70},
-		{"bmma", 1, 16_500, 600}, {"bmma", 4, 16_500, 600}, {"bmma", 32, 1500, 150},
+		{"popcount", 1, 34_000, 1300}, {"popcount", 2, 34_000, 1300}, {"popcount", 4, 30_000, 700}, {"popcount", 8, 15_000, 400},
+		{"popcount", 5, 9000, 300}, {"imma", 1, 16_500, 600}, {"imma", 2, 16_500, 400}, {"imma", 4, 8200, 250},
+		{"imma", 8, 3000, 150}, {"imma", 16, 2100, 120}, {"imma", 32, 200, 70}, {"bmma", 1, 16_500, 600},
+		{"bmma", 4, 16_500, 600}, {"bmma", 8, 8200, 400}, {"bmma", 16, 4200, 200}, {"bmma", 32, 1500, 150},
 	} {
 		table := MustTable(t, d, random, c.words, c.rows)
 		job := table.job(random, c.queries)
