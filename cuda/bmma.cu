@@ -6,7 +6,6 @@
 // complement, is two instructions on sm_90.
 #include "tensor.cuh"
 
-#ifdef __CUDACC__
 // agreements makes d = and-popc(a, b) + c of one step, k = 256.
 __device__ inline void agreements(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
   asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
@@ -23,9 +22,6 @@ __device__ inline void agreements(int (&d)[4], const u32 (&a)[2], u32 b, const i
 
 // keep does what pin does against the assembler too, which takes what comes out of a shuffle for new. All lanes call it.
 __device__ inline void keep(u32 &value) { value = __shfl_sync(ALL, value, threadIdx.x % LANES); }
-#else
-inline void keep(u32 &) {}
-#endif
 
 // Two is a step of two words: lanes of quads 0 and 1 hold them, 2 and 3 their complements.
 struct Two {

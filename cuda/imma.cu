@@ -4,14 +4,12 @@
 // 2 radius - b. A word is one step of 32 along k: rows are unpacked into registers once a tile, queries once a stage.
 #include "tensor.cuh"
 
-#ifdef __CUDACC__
 // products makes d = a b + c of one step.
 __device__ inline void products(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
-#endif
 
 // signs makes four signed bytes of the low four bits: 1 of a one, -1 of a zero.
 __device__ inline u32 signs(u32 bits) {

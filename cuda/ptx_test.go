@@ -2,12 +2,33 @@ package cuda
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 )
+
+// The structs of launch.go are as large as the arguments of the kernels, which the driver copies without asking.
+func TestArguments(t *testing.T) {
+	for _, k := range kernels() {
+		size := unsafe.Sizeof(launch{})
+		if k.name == paper {
+			size = unsafe.Sizeof(paperLaunch{})
+		}
+		text, err := ptx.ReadFile(k.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range k.functions {
+			if want := fmt.Sprintf("%s_param_0[%d]\n", f.name, size); !bytes.Contains(text, []byte(want)) {
+				t.Errorf("%s has no %s", k.file, want)
+			}
+		}
+	}
+}
 
 // The .ptx files are what the .cu files give.
 func TestFresh(t *testing.T) {

@@ -50,11 +50,7 @@ __device__ inline Segment locate(const Launch &launch) {
 }
 
 // pin keeps the compiler from computing a value again wherever it is used, instead of keeping it in a register.
-#ifdef __CUDACC__
 __device__ inline void pin(u32 &value) { asm volatile("" : "+r"(value)); }
-#else
-inline void pin(u32 &) {}
-#endif
 
 __device__ inline u32 least(u32 a, u32 b) { return a < b ? a : b; }
 
@@ -70,12 +66,8 @@ struct Gathered {
 };
 
 __device__ inline uint4 *shared_begin() {
-#ifdef __CUDACC__
   extern __shared__ uint4 shared[];
   return shared;
-#else
-  return shared_memory;
-#endif
 }
 
 __device__ inline Gathered &gathered() { return *(Gathered *)shared_begin(); }

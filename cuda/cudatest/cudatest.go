@@ -21,12 +21,29 @@ const (
 	LaunchFailed = 719 // the device is lost
 )
 
+// Order is when a device does what is put on its streams, where the driver's manual leaves it open.
+type Order int32
+
+// The orders. A program that is right gives the same in each.
+const (
+	Late  Order = iota // when someone waits for it; so after Reset
+	Early              // at once, unless it has to wait
+	Mixed              // now and then, some of it
+)
+
+func (o Order) String() string { return [...]string{"late", "early", "mixed"}[o] }
+
+// Orders are all of them.
+func Orders() []Order { return []Order{Late, Early, Mixed} }
+
 // Driver is the library and what tests do to it.
 type Driver struct {
 	Library string // for cuda.Config
 	// Reset forgets what went before and makes devices with so many bytes of memory, of a capability such as 90, with so
 	// many multiprocessors.
 	Reset func(memory uintptr, devices, capability, processors int32) int32
+	// Order says when work is done from now on.
+	Order func(Order) int32
 	// Fail lets a call fail with a code: the next one where after is 1.
 	Fail func(call string, after, code int32) int32
 	// Break lets kernels whose names begin so do nothing.
@@ -35,8 +52,12 @@ type Driver struct {
 	Live func() int32
 	// Log is one line a call.
 	Log func() string
+	// Forms is the names of the PTX instructions that it knows, one a line.
+	Forms func() string
 	// Forget says that the device is lost, which gives nothing back: nobody counts at the end of the test.
 	Forget bool
+	// Complains says that the test makes mistakes by intention, and looks at the log itself.
+	Complains bool
 }
 
 // New is a driver with one device of a gigabyte. It is one for the whole process: tests that use it run one by one. At the
@@ -48,8 +69,8 @@ func New(tb testing.TB) *Driver {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for name, function := range map[string]any{"fake_reset": &d.Reset, "fake_fail": &d.Fail, "fake_break": &d.Break,
-		"fake_live": &d.Live, "fake_log": &d.Log} {
+	for name, function := range map[string]any{"fake_reset": &d.Reset, "fake_order": &d.Order, "fake_fail": &d.Fail, "fake_break": &d.Break,
+		"fake_live": &d.Live, "fake_log": &d.Log, "fake_forms": &d.Forms} {
 		purego.RegisterLibFunc(function, handle, name)
 	}
 	d.Reset(1<<30, 1, 90, 2)
@@ -63,16 +84,24 @@ func (d *Driver) check(tb testing.TB, before int32) {
 	if leaked := d.Live() - before; leaked != 0 && !d.Forget && !tb.Failed() {
 		tb.Errorf("%d things of the driver were not given back", leaked)
 	}
-	if log := d.Log(); strings.Contains(log, "WRONG") {
-		tb.Errorf("the driver complains:\n%s", log[strings.Index(log, "WRONG"):])
+	for line := range strings.Lines(d.Log()) {
+		if strings.HasPrefix(line, "WRONG") && !d.Complains {
+			tb.Errorf("the driver complains: %s", line)
+		}
 	}
 }
+
+// LibraryVariable names a library that is built already: one for many processes (cuda's TestMutants).
+const LibraryVariable = "REFRAIN_CUDATEST_LIBRARY"
 
 // Library is the path of the driver's library, built by the first call of the process.
 func Library(tb testing.TB) string {
 	tb.Helper()
+	if library := os.Getenv(LibraryVariable); library != "" {
+		return library
+	}
 	if _, err := exec.LookPath("g++"); err != nil {
-		tb.Skip("no C++ compiler (Debian: g++): the kernels are not tried")
+		tb.Skip("no C++ compiler (Debian: g++): the PTX of the kernels is not executed")
 	}
 	library, err := build()
 	if err != nil {
@@ -103,16 +132,17 @@ var build = sync.OnceValues(func() (string, error) {
 	library := filepath.Join(built, "libcuda.so")
 	link := []string{"-shared", "-o", library}
 	var wait sync.WaitGroup
-	var errs [3]error
-	for i, name := range []string{"kernels", "fibres", "libcuda"} {
+	parts := []string{"forms", "grid", "read", "libcuda"}
+	errs := make([]error, len(parts))
+	for i, name := range parts {
 		object := filepath.Join(built, name+".o")
 		link = append(link, object)
 		wait.Go(func() {
-			errs[i] = compile("-std=c++17", "-O2", "-march=native", "-fPIC", "-c", filepath.Join(source, name+".cc"), "-o", object)
+			errs[i] = compile("-std=c++20", "-O2", "-march=native", "-fPIC", "-c", filepath.Join(source, name+".cc"), "-o", object)
 		})
 	}
 	wait.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
 	return library, compile(link...)

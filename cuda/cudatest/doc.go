@@ -1,5 +1,6 @@
-// Package cudatest is a driver without a device, for tests of whatever uses package cuda: the kernels, built for the CPU,
-// behind a library that looks like NVIDIA's and checks every call (cuda/testdata). It needs g++.
+// Package cudatest is a driver without a device, for tests of whatever uses package cuda: a library that looks like
+// NVIDIA's, checks every call, and executes the PTX that it is given on the CPU, with checks that no device has
+// (cuda/testdata). It needs g++ 10 or later.
 //
 // Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package cudatest

@@ -1,9 +1,9 @@
 // A driver without a device, for tests. It writes down every call, checks what the real one would trust, and does the
-// work on the CPU: device memory is host memory, and kernels are the .cu files built for the host (shim.h).
+// work on the CPU: device memory is host memory, and kernels are the PTX that it is given, executed (ptx.h).
 //
-// It is as late as the real one may be: what is put on a stream happens when someone waits for it and not before. So a
-// buffer that is filled again too soon, or a wait that was left out, gives wrong results. Device memory holds rubbish at
-// first, ends where memory does, and is gone when it is freed.
+// Work on a stream is done when the test says, where the manual leaves it open: as late as may be, as early, or now and
+// then. So a buffer that is filled again too soon, a result that is read before it is there, or a wait that was left out,
+// gives wrong results in one of them. Memory holds rubbish at first, and is gone when it is freed.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,49 +18,75 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
-struct Named {
-  const char *name;
-  void (*run)(const void *argument);
-  unsigned bytes;
-};
-extern const Named kernels_by_name[];
-void run_grid(void (*f)(const void *), const void *arg, unsigned blocks, unsigned block, unsigned shared_bytes);
+#include "ptx.h"
 
 namespace {
-enum { OK = 0, INVALID = 1, MEMORY = 2, NO_CONTEXT = 201, NO_BINARY = 209, NOT_FOUND = 500, NOT_READY = 600 };
+enum { OK = 0, INVALID = 1, MEMORY = 2, NO_CONTEXT = 201, NO_BINARY = 209, HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600 };
 
+// Record is what was recorded of an event, once.
 struct Record {
   struct Stream *stream;
   bool done = false;
   double at = 0;
 };
 
+// Work is what a stream has to do: run it, once another record is done, where there is one.
+struct Work {
+  std::function<int()> run;
+  std::shared_ptr<Record> after;
+};
+
 struct Event {
+  int device;
+  unsigned flags;
   std::shared_ptr<Record> last;
 };
 
 struct Stream {
-  std::deque<std::function<int()>> work;
+  int device;
+  std::deque<Work> work;
 };
 
-struct Region {
-  char *map;
-  size_t mapped, bytes;
+struct Module {
+  std::map<std::string, std::shared_ptr<Program>> programs;
+};
+
+// Allocated is a piece of device memory, and who has used its words.
+struct Allocated : Region {
+  int device;
+};
+
+// Order is when the work on streams is done, where nothing says that it must be or must not.
+enum Order {
+  LATE,  // when someone waits for it
+  EARLY, // at once
+  MIXED  // now and then, some of it
 };
 
 std::recursive_mutex mutex;
 std::string log_;
-std::map<uint64_t, Region> device;  // by address
+std::map<u64, Allocated> device;    // by address
 std::map<char *, size_t> host;      // pinned
 std::map<std::string, int> called;  // times
-size_t total, used;
-int capability = 90, devices = 1, live, processors = 2;
+std::map<int, size_t> used;         // by device
+std::map<int, int> sticky;          // by device: the error that every call returns from now on
+std::set<Stream *> streams;
+std::set<Event *> events;
+std::set<Module *> modules;
+size_t total;
+int capability = 90, devices = 1, live, processors = 2, order = LATE, running_on;
 std::string fail_call, broken;
-int fail_at, fail_code, sticky;
-thread_local int depth;
+int fail_at, fail_code;
+unsigned seed = 1;
+thread_local std::vector<int> contexts; // devices
+
+int current() { return contexts.empty() ? -1 : contexts.back(); }
+
+unsigned random_number() { return seed = seed * 1664525 + 1013904223, seed >> 8; }
 
 // Call is the frame of a call: it takes the lock, writes the call down, and knows whether it has to fail.
 struct Call {
@@ -74,10 +100,10 @@ struct Call {
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     log_ += std::string(name) + text + "\n";
-    if (sticky) code = sticky;
+    code = sticky[current()];
     if (++called[name] == fail_at && fail_call == name) {
       code = fail_code;
-      if (code != MEMORY) sticky = code;
+      if (code != MEMORY) sticky[current()] = code;
     }
   }
 };
@@ -86,11 +112,11 @@ struct Call {
 #define IN_CONTEXT(...)                  \
   Call call(__VA_ARGS__);                \
   if (call.code) return call.code;       \
-  if (depth == 0) return NO_CONTEXT
+  if (contexts.empty()) return NO_CONTEXT
 
-int complain(const char *what) {
-  log_ += std::string("WRONG: ") + what + "\n";
-  return INVALID;
+int complain(const std::string &what, int code = INVALID) {
+  log_ += "WRONG: " + what + "\n";
+  return code;
 }
 
 double now() {
@@ -99,29 +125,66 @@ double now() {
   return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
+int finish(const std::shared_ptr<Record> &r);
+
 int step(Stream *s) {
-  auto f = s->work.front();
+  Work w = s->work.front();
+  if (int code = finish(w.after)) return code;
   s->work.pop_front();
-  return f();
+  if (int code = w.run()) return sticky[s->device] = code;
+  return OK;
 }
 
 int finish(Stream *s) {
   while (!s->work.empty())
-    if (int code = step(s)) return sticky = code;
+    if (int code = step(s)) return code;
   return OK;
 }
 
 int finish(const std::shared_ptr<Record> &r) {
-  while (r && !r->done)
-    if (int code = step(r->stream)) return sticky = code;
+  while (r && !r->done && streams.count(r->stream)) // a stream that is gone has lost what it had to do with its device
+    if (int code = step(r->stream)) return code;
   return OK;
 }
 
-bool on_device(uint64_t at, size_t bytes) {
+bool ready(Stream *s) { return !s->work.empty() && !sticky[s->device] && (!s->work.front().after || s->work.front().after->done); }
+
+// some_work does a step of any stream that can do one without waiting, and says whether there was one.
+bool some_work() {
+  std::vector<Stream *> can;
+  for (Stream *s : streams)
+    if (ready(s)) can.push_back(s);
+  if (!can.empty()) step(can[random_number() % can.size()]);
+  return !can.empty();
+}
+
+// put gives a stream something to do.
+int put(Stream *s, std::function<int()> run, std::shared_ptr<Record> after = nullptr) {
+  s->work.push_back({run, after});
+  if (order == EARLY)
+    while (some_work()) {
+    }
+  if (order == MIXED)
+    for (unsigned n = random_number() % 4; n > 0 && some_work(); n--) {
+    }
+  return OK;
+}
+
+const Allocated *allocated(u64 at) {
   auto i = device.upper_bound(at);
-  if (i == device.begin()) return false;
+  if (i == device.begin()) return nullptr;
   --i;
-  return at + bytes <= i->first + i->second.bytes;
+  return at < i->first + i->second.bytes ? &i->second : nullptr;
+}
+
+bool on_device(int handle, u64 at, size_t bytes) {
+  const Allocated *a = allocated(at);
+  return a && a->device == handle && at + bytes <= a->at + a->bytes;
+}
+
+const Region *region_at(u64 at) {
+  const Allocated *a = allocated(at);
+  return a && a->device == running_on ? a : nullptr;
 }
 
 bool is_pinned(const void *at, size_t bytes) {
@@ -130,6 +193,44 @@ bool is_pinned(const void *at, size_t bytes) {
   --i;
   return (char *)at + bytes <= i->first + i->second;
 }
+
+// usable says whether a handle is one of the context at hand.
+template <class T> bool usable(const std::set<T *> &all, T *handle) { return all.count(handle) && handle->device == current(); }
+
+// ON_STREAM begins a call that needs a stream of its context.
+#define ON_STREAM(s) \
+  if (!usable(streams, s)) return complain("a stream that is none, or of another context", HANDLE)
+#define WITH_EVENT(e) \
+  if (!usable(events, e)) return complain("an event that is none, or of another context", HANDLE)
+
+// flags says whether no others are set than may be.
+int flags_wrong(const char *call, unsigned flags, unsigned may) {
+  return flags & ~may ? complain(std::string(call) + ": flags " + std::to_string(flags)) : OK;
+}
+
+void *rubbish(size_t bytes) {
+  void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) abort();
+  return memset(map, 0xa5, bytes);
+}
+
+void *zeros(size_t bytes) {
+  void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) abort();
+  return map;
+}
+
+size_t marks_of(size_t bytes) { return (bytes + 3) / 4 * sizeof(Mark); }
+
+int run(Program &p, int handle, const void *argument, u32 blocks, u32 threads, u32 shared) {
+  running_on = handle;
+  try {
+    run_grid(p, argument, blocks, threads, shared, region_at);
+  } catch (const Fault &f) {
+    return complain(f.what, f.code);
+  }
+  return OK;
+}
 } // namespace
 
 #define API extern "C" __attribute__((visibility("default"))) int
@@ -137,11 +238,15 @@ bool is_pinned(const void *at, size_t bytes) {
 // For the tests.
 API fake_reset(size_t memory, int devices_, int capability_, int processors_) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  log_.clear(), called.clear();
-  total = memory, used = 0, devices = devices_, capability = capability_, processors = processors_;
+  log_.clear(), called.clear(), used.clear(), sticky.clear();
+  total = memory, devices = devices_, capability = capability_, processors = processors_, order = LATE;
   fail_call.clear(), broken.clear();
-  fail_at = fail_code = sticky = 0;
+  fail_at = fail_code = 0;
   return OK;
+}
+API fake_order(int order_) { // when work is done
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return order = order_, OK;
 }
 API fake_fail(const char *call, int after, int code) { // the call so many calls from now
   std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -157,6 +262,12 @@ API fake_live() { // what has been made and not been given back
   return live;
 }
 extern "C" __attribute__((visibility("default"))) const char *fake_log() { return log_.c_str(); }
+extern "C" __attribute__((visibility("default"))) const char *fake_forms() { // names of all instructions, one a line
+  static std::string names;
+  names.clear();
+  for (const Form &f : forms()) names += std::string(f.name) + "\n";
+  return names.c_str();
+}
 
 API cuInit(unsigned flags) { return Call("cuInit", " %u", flags).code; }
 API cuDriverGetVersion(int *version) { return *version = 13000, OK; }
@@ -189,7 +300,11 @@ API cuDeviceGetAttribute(int *value, int attribute, int handle) {
   }
   return call.code;
 }
-API cuDevicePrimaryCtxSetFlags_v2(int handle, unsigned flags) { return Call("cuDevicePrimaryCtxSetFlags", " %d %u", handle, flags).code; }
+API cuDevicePrimaryCtxSetFlags_v2(int handle, unsigned flags) {
+  Call call("cuDevicePrimaryCtxSetFlags", " %d %u", handle, flags);
+  if (flags & ~7u || (flags & (flags - 1))) return complain("cuDevicePrimaryCtxSetFlags: flags " + std::to_string(flags));
+  return call.code;
+}
 API cuDevicePrimaryCtxRetain(uintptr_t *context, int handle) {
   Call call("cuDevicePrimaryCtxRetain", " %d", handle);
   return *context = handle + 4000, live++, call.code;
@@ -201,162 +316,204 @@ API cuDevicePrimaryCtxRelease_v2(int handle) {
 API cuCtxPushCurrent_v2(uintptr_t context) {
   if (context < 4040 || context >= 4040u + devices) return NO_CONTEXT;
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (sticky) return sticky;
-  return depth++, OK;
+  int handle = context - 4000;
+  if (sticky[handle]) return sticky[handle];
+  return contexts.push_back(handle), OK;
 }
 API cuCtxPopCurrent_v2(uintptr_t *context) {
-  if (depth == 0) return NO_CONTEXT;
-  return *context = 0, depth--, OK;
+  if (contexts.empty()) return NO_CONTEXT;
+  return *context = contexts.back() + 4000, contexts.pop_back(), OK;
 }
 
 API cuMemGetInfo_v2(size_t *free, size_t *all) {
   IN_CONTEXT("cuMemGetInfo");
-  return *free = total - used, *all = total, OK;
+  return *free = total - used[current()], *all = total, OK;
 }
-API cuMemAlloc_v2(uint64_t *at, size_t bytes) {
+API cuMemAlloc_v2(u64 *at, size_t bytes) {
   IN_CONTEXT("cuMemAlloc", " %zu", bytes);
   if (bytes == 0) return complain("nothing to allocate");
-  if (used + bytes > total) return MEMORY;
-  size_t page = getpagesize(), rounded = (bytes + 255) / 256 * 256, mapped = (rounded + page - 1) / page * page;
-  char *map = (char *)mmap(nullptr, mapped + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) return MEMORY;
-  mprotect(map + mapped, page, PROT_NONE);
-  memset(map, 0xa5, mapped);
-  *at = (uint64_t)map + mapped - rounded;
-  device[*at] = {map, mapped + page, bytes};
-  used += bytes, live++;
+  if (used[current()] + bytes > total) return MEMORY;
+  Allocated a = {};
+  a.at = *at = (u64)rubbish(bytes), a.bytes = bytes, a.device = current();
+  a.marks = (Mark *)zeros(marks_of(bytes));
+  device[*at] = a;
+  used[current()] += bytes, live++;
   return OK;
 }
-API cuMemFree_v2(uint64_t at) {
+API cuMemFree_v2(u64 at) {
   IN_CONTEXT("cuMemFree");
   auto i = device.find(at);
-  if (i == device.end()) return complain("free of what was not allocated");
-  used -= i->second.bytes, live--;
-  munmap(i->second.map, i->second.mapped);
+  if (i == device.end() || i->second.device != current()) return complain("free of what was not allocated");
+  used[current()] -= i->second.bytes, live--;
+  munmap((void *)at, i->second.bytes);
+  munmap(i->second.marks, marks_of(i->second.bytes));
   device.erase(i);
   return OK;
 }
 API cuMemHostAlloc(char **at, size_t bytes, unsigned flags) {
   IN_CONTEXT("cuMemHostAlloc", " %zu %u", bytes, flags);
-  *at = (char *)aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  memset(*at, 0x5a, bytes);
+  if (flags_wrong("cuMemHostAlloc", flags, 7)) return INVALID;
+  *at = (char *)rubbish(bytes);
   return host[*at] = bytes, live++, OK;
 }
 API cuMemFreeHost(char *at) {
   IN_CONTEXT("cuMemFreeHost");
-  if (!host.erase(at)) return complain("free of what was not pinned");
-  return free(at), live--, OK;
+  auto i = host.find(at);
+  if (i == host.end()) return complain("free of what was not pinned");
+  munmap(at, i->second);
+  return host.erase(i), live--, OK;
 }
 
-API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Stream *s) {
+API cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t bytes, Stream *s) {
   IN_CONTEXT("cuMemcpyHtoDAsync", " %zu", bytes);
+  ON_STREAM(s);
   if (!is_pinned(from, bytes)) return complain("copy from memory that is not pinned");
-  if (!on_device(to, bytes)) return complain("copy to memory that is not the device's");
-  s->work.push_back([=] { return on_device(to, bytes) ? memcpy((void *)to, from, bytes), OK : complain("copy to freed memory"); });
-  return OK;
-}
-API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream *s) {
-  IN_CONTEXT("cuMemcpyDtoHAsync", " %zu", bytes);
-  if (!is_pinned(to, bytes)) return complain("copy to memory that is not pinned");
-  if (!on_device(from, bytes)) return complain("copy from memory that is not the device's");
-  s->work.push_back([=] { return on_device(from, bytes) ? memcpy(to, (void *)from, bytes), OK : complain("copy from freed memory"); });
-  return OK;
-}
-API cuMemsetD32Async(uint64_t at, unsigned value, size_t count, Stream *s) {
-  IN_CONTEXT("cuMemsetD32Async", " %u %zu", value, count);
-  if (!on_device(at, 4 * count)) return complain("fill of memory that is not the device's");
-  s->work.push_back([=] {
-    for (size_t i = 0; i < count; i++) ((unsigned *)at)[i] = value;
-    return OK;
+  if (!on_device(current(), to, bytes)) return complain("copy to memory that is not the device's");
+  return put(s, [=] {
+    if (!is_pinned(from, bytes)) return complain("copy from pinned memory that was freed meanwhile", BAD_ADDRESS);
+    if (!on_device(s->device, to, bytes)) return complain("copy to freed memory", BAD_ADDRESS);
+    return memcpy((void *)to, from, bytes), (int)OK;
   });
-  return OK;
+}
+// What is read before the copy is done is rubbish.
+API cuMemcpyDtoHAsync_v2(void *to, u64 from, size_t bytes, Stream *s) {
+  IN_CONTEXT("cuMemcpyDtoHAsync", " %zu", bytes);
+  ON_STREAM(s);
+  if (!is_pinned(to, bytes)) return complain("copy to memory that is not pinned");
+  if (!on_device(current(), from, bytes)) return complain("copy from memory that is not the device's");
+  memset(to, 0xa5, bytes);
+  return put(s, [=] {
+    if (!is_pinned(to, bytes)) return complain("copy to pinned memory that was freed meanwhile", BAD_ADDRESS);
+    if (!on_device(s->device, from, bytes)) return complain("copy from freed memory", BAD_ADDRESS);
+    return memcpy(to, (void *)from, bytes), (int)OK;
+  });
+}
+API cuMemsetD32Async(u64 at, unsigned value, size_t count, Stream *s) {
+  IN_CONTEXT("cuMemsetD32Async", " %u %zu", value, count);
+  ON_STREAM(s);
+  if (at % 4) return complain("fill of words that are not aligned");
+  if (!on_device(current(), at, 4 * count)) return complain("fill of memory that is not the device's");
+  return put(s, [=] {
+    if (!on_device(s->device, at, 4 * count)) return complain("fill of freed memory", BAD_ADDRESS);
+    for (size_t i = 0; i < count; i++) ((unsigned *)at)[i] = value;
+    return (int)OK;
+  });
 }
 
-API cuModuleLoadDataEx(std::string **module, const char *image, unsigned n, int *options, void **values) {
+API cuModuleLoadDataEx(Module **module, const char *image, unsigned n, int *options, void **values) {
   IN_CONTEXT("cuModuleLoadDataEx", " %u", n);
-  std::string text = image;
-  char *said = nullptr;
-  for (unsigned i = 0; i < n; i++)
-    if (options[i] == 5) said = (char *)values[i];
+  std::string text = image, said;
+  int code = OK;
   size_t target = text.find(".target sm_");
   if (target == std::string::npos) return complain("no PTX");
-  if (atoi(text.c_str() + target + 11) > capability) {
-    if (said) strcpy(said, "the target is too new\n");
-    return NO_BINARY;
+  if (atoi(text.c_str() + target + 11) > capability) said = "the target is too new\n", code = NO_BINARY;
+  else {
+    try {
+      *module = new Module{read_module(image)};
+      modules.insert(*module), live++;
+    } catch (const Fault &f) {
+      said = f.what, code = complain(f.what, f.code);
+    }
   }
-  return *module = new std::string(text), live++, OK;
+  char *buffer = nullptr;
+  size_t room = 0;
+  for (unsigned i = 0; i < n; i++) {
+    if (options[i] == 5) buffer = (char *)values[i];
+    if (options[i] == 6) room = (size_t)values[i];
+  }
+  if (buffer && room) snprintf(buffer, room, "%s", said.c_str());
+  return code;
 }
-API cuModuleUnload(std::string *module) {
+API cuModuleUnload(Module *module) {
   IN_CONTEXT("cuModuleUnload");
+  if (!modules.erase(module)) return complain("a module that is none", HANDLE);
   return delete module, live--, OK;
 }
-// A function has to be in the PTX, with an argument of the size that the host's build of it has.
-API cuModuleGetFunction(const Named **function, std::string *module, const char *name) {
+API cuModuleGetFunction(Program **function, Module *module, const char *name) {
   IN_CONTEXT("cuModuleGetFunction", " %s", name);
-  for (const Named *k = kernels_by_name; k->name; k++) {
-    if (strcmp(k->name, name)) continue;
-    std::string entry = std::string(".entry ") + name + "(", argument = std::string(name) + "_param_0[" + std::to_string(k->bytes) + "]";
-    if (module->find(entry) == std::string::npos || module->find(argument) == std::string::npos) return NOT_FOUND;
-    return *function = k, OK;
-  }
-  return NOT_FOUND;
+  if (!modules.count(module)) return complain("a module that is none", HANDLE);
+  auto i = module->programs.find(name);
+  if (i == module->programs.end()) return NOT_FOUND;
+  return *function = i->second.get(), OK;
 }
-API cuLaunchKernel(const Named *k, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+
+// find is the program of a handle, if its module is still there.
+static std::shared_ptr<Program> find(Program *p) {
+  for (Module *m : modules)
+    for (auto &named : m->programs)
+      if (named.second.get() == p) return named.second;
+  return nullptr;
+}
+
+API cuLaunchKernel(Program *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    Stream *s, void **params, void **extra) {
-  IN_CONTEXT("cuLaunchKernel", " %s grid %u shared %u", k->name, x, shared);
-  if (x == 0 || x > 0x7fffffff || y != 1 || z != 1 || bx != 256 || by != 1 || bz != 1 || shared > 48 << 10 || extra)
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  std::shared_ptr<Program> p = find(function);
+  IN_CONTEXT("cuLaunchKernel", " %s grid %u shared %u", p ? p->name.c_str() : "?", x, shared);
+  ON_STREAM(s);
+  if (!p) return complain("a function that is none", HANDLE);
+  if (x == 0 || x > 0x7fffffff || y != 1 || z != 1 || bx != THREADS_MAX || by != 1 || bz != 1 || shared > SHARED_MAX || extra)
     return complain("shape of a launch");
-  std::vector<char> argument((char *)params[0], (char *)params[0] + k->bytes);
-  bool skip = !broken.empty() && std::string(k->name).find(broken) == 0;
-  s->work.push_back([=] {
-    if (!skip) run_grid(k->run, argument.data(), x, bx, shared);
-    return OK;
-  });
-  return OK;
+  std::vector<char> argument((char *)params[0], (char *)params[0] + p->argument);
+  bool skip = !broken.empty() && p->name.find(broken) == 0;
+  return put(s, [=] { return skip ? (int)OK : run(*p, s->device, argument.data(), x, bx, shared); });
 }
 
 API cuStreamCreate(Stream **s, unsigned flags) {
   IN_CONTEXT("cuStreamCreate", " %u", flags);
-  return *s = new Stream, live++, OK;
+  if (flags_wrong("cuStreamCreate", flags, 1)) return INVALID;
+  *s = new Stream{current()};
+  return streams.insert(*s), live++, OK;
 }
 API cuStreamDestroy_v2(Stream *s) {
   IN_CONTEXT("cuStreamDestroy");
+  ON_STREAM(s);
   int code = finish(s);
-  return delete s, live--, code;
+  return streams.erase(s), delete s, live--, code;
 }
 API cuStreamSynchronize(Stream *s) {
   IN_CONTEXT("cuStreamSynchronize");
+  ON_STREAM(s);
   return finish(s);
 }
 API cuStreamWaitEvent(Stream *s, Event *e, unsigned flags) {
   IN_CONTEXT("cuStreamWaitEvent", " %u", flags);
-  auto r = e->last;
-  s->work.push_back([=] { return finish(r); });
-  return OK;
+  ON_STREAM(s);
+  if (!events.count(e)) return complain("an event that is none", HANDLE);
+  if (flags_wrong("cuStreamWaitEvent", flags, 1)) return INVALID;
+  return put(s, [] { return (int)OK; }, e->last);
 }
 API cuEventCreate(Event **e, unsigned flags) {
   IN_CONTEXT("cuEventCreate", " %u", flags);
-  return *e = new Event, live++, OK;
+  if (flags_wrong("cuEventCreate", flags, 3)) return INVALID;
+  *e = new Event{current(), flags};
+  return events.insert(*e), live++, OK;
 }
 API cuEventDestroy_v2(Event *e) {
   IN_CONTEXT("cuEventDestroy");
-  return delete e, live--, OK;
+  WITH_EVENT(e);
+  return events.erase(e), delete e, live--, OK;
 }
 API cuEventRecord(Event *e, Stream *s) {
   IN_CONTEXT("cuEventRecord");
+  ON_STREAM(s);
+  WITH_EVENT(e);
   auto r = std::make_shared<Record>();
   r->stream = s;
   e->last = r;
-  s->work.push_back([=] { return r->done = true, r->at = now(), OK; });
-  return OK;
+  return put(s, [=] { return r->done = true, r->at = now(), (int)OK; });
 }
 API cuEventSynchronize(Event *e) {
   IN_CONTEXT("cuEventSynchronize");
+  WITH_EVENT(e);
   return finish(e->last);
 }
 API cuEventElapsedTime(float *milliseconds, Event *a, Event *b) {
   IN_CONTEXT("cuEventElapsedTime");
-  if (!a->last || !b->last) return complain("time of an event that never was");
+  WITH_EVENT(a);
+  WITH_EVENT(b);
+  if ((a->flags | b->flags) & 2) return complain("time of an event made without", HANDLE);
+  if (!a->last || !b->last) return complain("time of an event that never was", HANDLE);
   if (!a->last->done || !b->last->done) return NOT_READY;
   return *milliseconds = b->last->at - a->last->at, OK;
 }

@@ -110,7 +110,7 @@ func TestEvents(t *testing.T) {
 		"prefix": func(b *hashcodes.Bounds) sigstore.Engine { return prefix.New(b) },
 		"scan":   func(b *hashcodes.Bounds) sigstore.Engine { return scan.New(b, 2) },
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, cpu string
 		minCost   int
 		lost      int // before this batch
@@ -125,6 +125,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := cudatest.New(t)
+			f.Order(cudatest.Orders()[i%3])
 			d := open(t, f, c.budget)
 			var log bytes.Buffer
 			made := 0
