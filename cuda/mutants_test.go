@@ -30,7 +30,7 @@ type mutant struct {
 var kernelMutants = []mutant{
 	{name: "stage: no barrier before", file: "popcount.ptx", mark: "entry popcount1(", find: `bar\.sync \t0;`},
 	{name: "stage: no barrier behind", file: "imma.ptx", mark: "entry imma4(", find: `(?s)(bar\.sync .*?)bar\.sync \t0;`, replace: "$1"},
-	{name: "stage: longer than its room", file: "popcount.ptx", mark: "entry popcount8(", find: `min\.u32 (\t%r\d+, %r\d+), 256;`,
+	{name: "stage: longer than its room", file: "imma.ptx", mark: "entry imma4(", find: `min\.u32 (\t%r\d+, %r\d+), 128;`,
 		replace: "min.u32 $1, 2048;"},
 	{name: "append: a hit more than there is room for", file: "popcount.ptx", mark: "entry popcount1(", find: `setp\.ge\.u64`,
 		replace: "setp.gt.u64"},
