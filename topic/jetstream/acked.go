@@ -41,14 +41,7 @@ func sumOf(header nats.Header, data []byte) uint64 {
 
 // isThere tells whether a stream has the message, or retention has dropped it.
 func (a acked) isThere(ctx context.Context, stream js.Stream) (bool, error) {
-	got, err := stream.GetMsg(ctx, a.seq)
-	if errors.Is(err, js.ErrMsgNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at message %d: %w", a.seq, err)
-	}
-	return sumOf(got.Header, got.Data) == a.sum, nil
+	return hasMessage(ctx, stream, a.seq, func(got *js.RawStreamMsg) bool { return sumOf(got.Header, got.Data) == a.sum })
 }
 
 // life is another number whenever the server may have been away: the connection was lost, or an append found nobody, for
@@ -63,8 +56,8 @@ func (x *watched) acknowledge(a acked) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if n := len(x.acked); n == 0 || x.acked[n-1].life != a.life {
-		x.acked = append(x.acked[max(0, n+1-maxMarks):], a)
+	if n := len(x.acked); n == 0 || x.keep || x.acked[n-1].life != a.life {
+		x.acked, x.keep = append(x.acked[max(0, n+1-maxMarks):], a), false
 	} else if a.seq > x.acked[n-1].seq {
 		x.acked[n-1] = a
 	}
@@ -75,6 +68,14 @@ func (x *watched) acknowledged() []acked {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.acked)
+}
+
+// keepAcked is called when the stream did not answer a poll: its server may have been away, be it another one than ours and
+// nobody appending.
+func (x *watched) keepAcked() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keep = true
 }
 
 // forget drops what a poll has found to be there: the next one compares with where the stream ended, which is behind it.

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
@@ -63,27 +64,29 @@ func lookAndAppend(t *testing.T, c *jetstream.Cluster, x *jetstream.Topic) {
 	conformance.MustAppend(t, x, numbered(9)...)
 }
 
+// losing is a process whose last nine messages, of eighteen, the server has lost.
+func (r *restorable) losing(t *testing.T) (*jetstream.Cluster, *jetstream.Topic) {
+	t.Helper()
+	c, x := r.connect(t)
+	conformance.MustAppend(t, x, numbered(9)...)
+	r.save(t)
+	lookAndAppend(t, c, x)
+	r.restore(t)
+	return c, x
+}
+
 // TestAcknowledgedSinceTheLastLook: what was acknowledged since then is lost, and others have made the stream longer than it
 // was by the time of the next poll.
 func TestAcknowledgedSinceTheLastLook(t *testing.T) {
 	s := mustRestorable(t)
-	c, x := s.connect(t)
-	conformance.MustAppend(t, x, numbered(9)...)
-	s.save(t)
-	lookAndAppend(t, c, x)
-	s.restore(t)
+	c, _ := s.losing(t)
 	conformance.MustAppend(t, mustOpenOn(t, mustConnect(t, s.Config())), numbered(12)...)
 	wantCheck(t, c, "has lost what was acknowledged, from message 10 on: starting again")
 }
 
 // TestGrownByOurselves: who was told that the messages are stored makes the older copy longer before it looks.
 func TestGrownByOurselves(t *testing.T) {
-	s := mustRestorable(t)
-	c, x := s.connect(t)
-	conformance.MustAppend(t, x, numbered(9)...)
-	s.save(t)
-	lookAndAppend(t, c, x)
-	s.restore(t)
+	c, x := mustRestorable(t).losing(t)
 	for _, record := range numbered(12) {
 		appendUntilDone(t, x, record)
 	}
@@ -104,6 +107,27 @@ func TestLossThatAnotherFound(t *testing.T) {
 	wantCheck(t, reading, "has lost what was acknowledged, from message 10 on, as another process has found")
 	if _, err := y.Open(t.Context(), []int64{0, 0, 0}); !errors.Is(err, topic.ErrBeyondEnd) {
 		t.Errorf("open: got %v, want ErrBeyondEnd", err)
+	}
+}
+
+// TestPollWithoutAnswer: the stream's server may have been away without our noticing, so what was acknowledged before is
+// looked for, too.
+func TestPollWithoutAnswer(t *testing.T) {
+	c, x := mustRestorable(t).connect(t)
+	for _, want := range []int{1, 1, 2} {
+		if want == 2 {
+			late, cancel := context.WithDeadline(t.Context(), time.Now())
+			defer cancel()
+			c.Poll(late)
+		}
+		conformance.MustAppend(t, x, numbered(1)...)
+		if got := x.Acked(); got != want {
+			t.Errorf("%d messages are looked for, want %d", got, want)
+		}
+	}
+	wantCheck(t, c, "")
+	if got := x.Acked(); got != 0 {
+		t.Errorf("%d messages are looked for after a poll", got)
 	}
 }
 

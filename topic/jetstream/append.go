@@ -15,7 +15,7 @@ import (
 // acknowledgements are awaited. While the servers choose who leads the stream nobody takes it, and it is tried again, as a
 // whole and with a new stamp. Otherwise nothing is sent again by itself: a record sent twice would come behind its followers.
 func (t *Topic) Append(ctx context.Context, records []topic.Record) error {
-	again := func(err error) bool { return errors.Is(err, errNobody) }
+	again := func(err error) bool { return errors.Is(err, errNoLeader) }
 	if err := retryFor(ctx, ackWait, again, func(ctx context.Context) error { return t.append(ctx, records) }); err != nil {
 		return fmt.Errorf("append to topic %s: %w", t.cfg.Name, err)
 	}
@@ -52,15 +52,15 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 
 // flight is what one Append has sent and nobody has acknowledged yet, oldest first.
 type flight struct {
-	topic  *Topic
-	life   uint64 // of the server
-	sent   []sent
-	last   *js.PubAck // of what was acknowledged
-	nobody error      // some that no server has taken, so that none has stored them; nil: there are none
+	topic      *Topic
+	life       uint64 // of the server
+	sent       []sent
+	last       *js.PubAck // of what was acknowledged
+	unanswered error      // some that no server has taken, so that none has stored them; nil: there are none
 }
 
-// errNobody says that no server has taken anything of an append.
-var errNobody = errors.New("the servers are choosing who leads the stream, or too few of them are there")
+// errNoLeader says that no server has taken anything of an append.
+var errNoLeader = errors.New("the servers are choosing who leads the stream, or too few of them are there")
 
 type sent struct {
 	ack    js.PubAckFuture
@@ -105,8 +105,8 @@ func (f *flight) await(ctx context.Context) error {
 		}
 	}
 	switch {
-	case f.nobody != nil:
-		return f.taken()
+	case f.unanswered != nil:
+		return f.noResponse()
 	case m == nil: // an append of nothing
 		return nil
 	}
@@ -117,12 +117,12 @@ func (f *flight) awaitFirst(ctx context.Context) error {
 	select {
 	case f.last = <-f.sent[0].ack.Ok():
 		f.topic.appended.Add(f.sent[0].stored)
-		f.land()
+		f.releaseFirst()
 		return nil
 	case err := <-f.sent[0].ack.Err():
 		if errors.Is(err, js.ErrNoStreamResponse) {
-			f.nobody = f.topic.explain(err, 0)
-			f.land()
+			f.unanswered = f.topic.explain(err, 0)
+			f.releaseFirst()
 			return nil
 		}
 		if errors.Is(err, js.ErrAsyncPublishTimeout) {
@@ -136,20 +136,20 @@ func (f *flight) awaitFirst(ctx context.Context) error {
 	}
 }
 
-// land gives the room of the oldest free.
-func (f *flight) land() {
+// releaseFirst gives the room of the oldest free.
+func (f *flight) releaseFirst() {
 	f.topic.inFlight.Release(f.sent[0].size)
 	f.sent = f.sent[1:]
 }
 
-// taken is why not all were taken. Where none was, they may be sent again in their order. A server in this process has no
+// noResponse is why not all were taken. Where none was, they may be sent again in their order. A server in this process has no
 // other that may lead.
-func (f *flight) taken() error {
+func (f *flight) noResponse() error {
 	f.topic.health.unanswered()
 	if f.last == nil && f.topic.health.watched != nil {
-		return fmt.Errorf("%w: %w", errNobody, f.nobody)
+		return fmt.Errorf("%w: %w", errNoLeader, f.unanswered)
 	}
-	return f.nobody
+	return f.unanswered
 }
 
 // abandon gives the room of what is left free after an error: it arrives or not, nobody waits for it.

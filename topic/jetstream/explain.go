@@ -47,7 +47,8 @@ func hasCode(err error, codes ...js.ErrorCode) bool {
 // started do not know each other yet and have no place for three replicas.
 func isUnavailable(err error) bool {
 	return hasCode(err, codeUnavailable, codeOffline, codeNoPeers, codeNotCreated) || errors.Is(err, errChanged) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, js.ErrNoStreamResponse) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || isDisconnected(err)
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, js.ErrNoStreamResponse) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, context.DeadlineExceeded) || isDisconnected(err)
 }
 
 // IsUnavailable reports whether an error of opening may be gone in a moment: nobody was reached, or a leader is being chosen.

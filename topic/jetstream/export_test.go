@@ -39,3 +39,6 @@ func (c *Cluster) StopWatch() { c.watch.stop() }
 
 // Unanswered is how often an append was not answered.
 func (t *Topic) Unanswered() uint64 { return t.health.watched.away.Load() }
+
+// Acked is how many acknowledged messages the next poll looks for.
+func (t *Topic) Acked() int { return len(t.health.watched.acknowledged()) }

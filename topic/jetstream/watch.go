@@ -32,7 +32,7 @@ import (
 
 const (
 	watchInterval = 2 * time.Second
-	watchTimeout  = 2 * time.Second // for one request
+	watchTimeout  = 2 * time.Second // for the settings of a stream, and for each message that is looked at
 	// maxMarks bounds what is known of a stream's past: four minutes, twice what a server may take to write to its disk.
 	maxMarks = 120
 )
@@ -66,6 +66,7 @@ type watched struct {
 	unsafe  error         // its settings are such that records could get lost
 	lost    error         // for ever
 	acked   []acked       // since the last poll, the newest of each life, oldest first
+	keep    bool          // the newest stays: no poll has come to it
 	ahead   time.Duration // our clock, of that of the server that leads the stream
 	timed   bool          // ahead is known
 
@@ -193,11 +194,11 @@ func (w *watch) pollStream(ctx context.Context, x *watched) {
 	if x.lossErr() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	settings, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	acked := x.acknowledged()
 	asked := w.cluster.cfg.Now()
-	stream, err := w.cluster.js.Stream(ctx, x.name)
+	stream, err := w.cluster.js.Stream(settings, x.name)
 	if err == nil {
 		x.setSkew(clocks.Ahead(asked, stream.CachedInfo().TimeStamp, w.cluster.cfg.Now()))
 	}
@@ -208,11 +209,12 @@ func (w *watch) pollStream(ctx context.Context, x *watched) {
 	case err == nil:
 		x.gone = time.Time{}
 		config := stream.CachedInfo().Config
-		x.setUnsafe(w.cluster.recheck(ctx, x.opened, &config))
+		x.setUnsafe(w.cluster.recheck(settings, x.opened, &config))
 		err = errors.Join(x.refusal(), checkReplicas(x.name, stream.CachedInfo()), x.compare(ctx, stream, acked))
 	case errors.Is(err, js.ErrStreamNotFound):
 		err = x.missing()
 	default:
+		x.keepAcked()
 		err = fmt.Errorf("stream %s does not answer, it may have no leader: start the servers that are down: %w", x.name,
 			explainAPI(err, x.name))
 	}
@@ -342,8 +344,8 @@ func (x *watched) compare(ctx context.Context, stream js.Stream, acked []acked) 
 	return nil
 }
 
-// markLostIfAnother ends what is done with a stream that is another one by its incarnations: it was made anew, or another process
-// has found that it lost its end, which this one may have read.
+// markLostIfAnother ends what is done with a stream that is another one by its incarnations: it was made anew, or another
+// process has found that it lost its end, which this one may have read.
 func (x *watched) markLostIfAnother(l lineage, err error) bool {
 	if err != nil || !l.continues(x.topic.lineage) {
 		x.markLost(fmt.Errorf("stream %s has been deleted and made anew: starting again", x.name))
@@ -398,14 +400,21 @@ func isSame(ctx context.Context, stream js.Stream, m mark) (bool, error) {
 	if state := &stream.CachedInfo().State; state.LastSeq <= m.seq {
 		return state.LastSeq == m.seq && state.LastTime.Equal(m.time), nil
 	}
-	got, err := stream.GetMsg(ctx, m.seq)
+	return hasMessage(ctx, stream, m.seq, func(got *js.RawStreamMsg) bool { return got.Time.Equal(m.time) })
+}
+
+// hasMessage tells whether what a stream has at a place is the same, or was dropped by retention.
+func hasMessage(ctx context.Context, stream js.Stream, seq uint64, same func(*js.RawStreamMsg) bool) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	got, err := stream.GetMsg(ctx, seq)
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at message %d: %w", m.seq, err)
+		return false, fmt.Errorf("look at message %d: %w", seq, err)
 	}
-	return got.Time.Equal(m.time), nil
+	return same(got), nil
 }
 
 // recordLoss begins an incarnation behind the newest message that is still the same. Two processes may do so at once: one of
