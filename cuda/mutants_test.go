@@ -80,11 +80,11 @@ var hostMutants = []mutant{
 // TestMutants makes one mistake after the other and wants a test to fail: cuda's, or sigstore/gpu's. Its log is the table
 // of docs/design/0006: go test ./cuda -run TestMutants -every -v.
 func TestMutants(t *testing.T) {
-	if !*every {
-		t.Skip("runs all tests once for each mutant: -every")
+	library, mutants := cudatest.Library(t), []mutant{hostMutants[0]} // all tests run once for each
+	if *every {
+		mutants = append(kernelMutants, hostMutants...)
 	}
-	library := cudatest.Library(t)
-	for _, m := range append(kernelMutants, hostMutants...) {
+	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			test, says := caught(t, m, library)
 			if test == "" {

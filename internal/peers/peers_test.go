@@ -136,7 +136,8 @@ func TestMissing(t *testing.T) {
 		t.Error(diff)
 	}
 	reasons := fmt.Sprint(r.Reasons)
-	for _, want := range []string{"refused", "deadline", "another version", huge.URL + ": its answer has more than 1500 bytes", "not been heard of", "partition 7: nobody serves it"} {
+	for _, want := range []string{"refused", "deadline", "another version", huge.URL + ": its answer has more than 1500 bytes",
+		"not been heard of", "partition 7: nobody serves it"} {
 		if !strings.Contains(reasons, want) {
 			t.Errorf("no %q in %s", want, reasons)
 		}
