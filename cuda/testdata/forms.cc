@@ -250,7 +250,8 @@ std::vector<Form> all() {
       each("cvta.to.global.u64", [](u64 a) { return a; }),
 
       loads<u32, 1, 'p'>("ld.param.u32"), loads<u32, 1, 'p', u64>("ld.param.u32"), loads<u64, 1, 'p'>("ld.param.u64"), loads<u32, 2, 'p'>("ld.param.v2.u32"),
-      loads<u32, 1, 'g'>("ld.global.u32"), loads<u32, 1, 'g', u64>("ld.global.u32"), loads<u64, 1, 'g'>("ld.global.u64"), loads<u32, 2, 'g'>("ld.global.v2.u32"),
+      loads<u32, 1, 'g'>("ld.global.u32"), loads<u32, 1, 'g', u64>("ld.global.u32"),
+      loads<u64, 1, 'g'>("ld.global.u64"), loads<u32, 2, 'g'>("ld.global.v2.u32"),
       loads<u32, 1, 'n'>("ld.global.nc.u32"), loads<u32, 4, 'n'>("ld.global.nc.v4.u32"),
       loads<u32, 1, 's'>("ld.shared.u32"), loads<u32, 2, 's'>("ld.shared.v2.u32"), loads<u32, 4, 's'>("ld.shared.v4.u32"), loads<u64, 1, 's'>("ld.shared.u64"),
       stores<u32, 1, 's'>("st.shared.u32"), stores<u32, 2, 's'>("st.shared.v2.u32"), stores<u64, 1, 's'>("st.shared.u64"),
