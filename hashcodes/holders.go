@@ -46,6 +46,20 @@ func (h *Holders) Reset(n int) {
 // Add adds a bit to the code of a token, which is 0 to n−1.
 func (h *Holders) Add(token, bit int) { h.of[bit*h.words+token/64] |= 1 << (token % 64) }
 
+// Words is the number of words, of 64 tokens each, that AppendOf appends for each bit.
+func (h *Holders) Words() int { return h.words }
+
+// AppendOf appends those of the bits of x, the signature of the set, in their order.
+func (h *Holders) AppendOf(dst []uint64, x Signature) []uint64 {
+	for i, word := range x {
+		for ; word != 0; word &= word - 1 {
+			bit := 32*i + bits.TrailingZeros32(word)
+			dst = append(dst, h.of[bit*h.words:(bit+1)*h.words]...)
+		}
+	}
+	return dst
+}
+
 // Within reports whether at most so many codes of the set, whose signature is x, are not inside another signature y, and y
 // has at most so many bits that x lacks. It never says no of sets that are similar enough.
 func (h *Holders) Within(x, y Signature, tokens, further int) bool {

@@ -73,6 +73,30 @@ func drawSizedSet(t *rapid.T, name string) (set []uint64) {
 	return set
 }
 
+// TestHoldersInOrder: what is given away is, for each bit of the signature, the tokens whose codes have it.
+func TestHoldersInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, x := drawModel(t), drawSizedSet(t, "x")
+		sig, code := signed(m, x), make(Signature, m.Words())
+		got := m.Hold(NewHolders(m.Bits()), x).AppendOf([]uint64{7}, sig)
+		words := max(1, (len(x)+63)/64)
+		want := []uint64{7}
+		for bit := range m.Bits() {
+			if sig[bit/32]>>(bit%32)&1 == 0 {
+				continue
+			}
+			of := make([]uint64, words)
+			for i, token := range x {
+				of[i/64] |= uint64(m.Code(code, token)[bit/32]>>(bit%32)&1) << (i % 64)
+			}
+			want = append(want, of...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
 // TestHoldersOfSomeBits: of a row of which only some bits are known, a code is outside if one of those bits is missing.
 func TestHoldersOfSomeBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
