@@ -57,48 +57,44 @@ template <class Step, int S, int M> struct Bmma : Tensor<M> {
 
   Step a[M][S];
 
-  __device__ inline Bmma(const Segment &segment, u32 warp, u32 words) : Tensor<M>(segment, warp) {
-    u32 group = threadIdx.x % LANES / 4, quad = threadIdx.x % 4;
+  __device__ inline Bmma(const Segment &segment, u32 warp, u32 words) : Tensor<M>(warp) {
     for (int m = 0; m < M; m++)
       for (int s = 0; s < S; s++) {
-        u32 w = s * Step::WORDS + Step::word(quad);
-        const u32 *plane = segment.planes + (u64)w * segment.stride + warp + m * 16 + group;
+        u32 w = s * Step::WORDS + Step::word(threadIdx.x % 4);
+        const u32 *plane = segment.planes + (u64)w * segment.stride + this->first + m * 16;
         a[m][s].set(w < words ? __ldg(plane) : 0, w < words ? __ldg(plane + 8) : 0);
       }
   }
 
-  // Eight queries are S steps of a register a lane; behind all queries stand the beginnings of their sums,
-  // as a lane needs them, so that one load fills the four registers which all tiles share.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32 words) {
-    u32 eights = (n + 7) / 8, entry = words + 1;
-    for (u32 i = threadIdx.x; i < eights * S * LANES; i += THREADS) {
+  // Eight queries are S steps of a register a lane.
+  __device__ static inline void fill(u32 *shared, const Stage &stage) {
+    u32 words = stage.launch.words;
+    for (u32 i = threadIdx.x; i < (stage.n + 7) / 8 * S * LANES; i += THREADS) {
       u32 q = i / (S * LANES) * 8 + i % LANES / 4, w = i / LANES % S * Step::WORDS + Step::word(i % 4);
-      shared[i] = q < n && w < words ? queries[q * entry + w] : 0;
+      shared[i] = q < stage.n && w < words ? stage.word(q, w) : 0;
     }
-    for (u32 i = threadIdx.x; i < eights * 16; i += THREADS) {
-      u32 q = i / 16 * 8 + i / 4 % 4 * 2 + i % 2;
-      shared[STAGE * S * 4 + i] = q < n ? radii[queries[q * entry + words]] - 32 * W : NEVER;
-    }
+    beginnings(shared + STAGE * S * 4, stage.n, [&](u32 q) { return q < stage.n ? stage.radius(q) - 32 * W : NEVER; });
   }
 
   __device__ inline void compare(const Launch &launch, const u32 *shared, u32 n, u32 query) const {
     u32 lane = threadIdx.x % LANES;
+    pin(lane);
     for (u32 q = 0; q < n; q += 8) {
-      uint4 begin = ((const uint4 *)(shared + STAGE * S * 4))[q / 2 + lane % 4];
-      int c[4] = {(int)begin.x, (int)begin.y, (int)begin.z, (int)begin.w}, sum[M][4];
+      int c[4], sum[M][4];
+      load(c, shared + STAGE * S * 4, q, lane);
       for (int s = 0; s < S; s++) {
         u32 b = shared[(q / 8 * S + s) * LANES + lane];
         for (int m = 0; m < M; m++) a[m][s].times(sum[m], b, s == 0 ? c : sum[m]);
       }
-      this->report(launch, sum, query + q);
+      reportSigns(*this, launch, sum, query + q);
     }
   }
 };
 
 extern "C" {
-__global__ void __launch_bounds__(THREADS) bmma2(const Launch launch) { scan<Bmma<Two, 1, 8>>(launch); }
-__global__ void __launch_bounds__(THREADS) bmma4(const Launch launch) { scan<Bmma<Four, 1, 8>>(launch); }
-__global__ void __launch_bounds__(THREADS) bmma8(const Launch launch) { scan<Bmma<Four, 2, 4>>(launch); }
-__global__ void __launch_bounds__(THREADS) bmma16(const Launch launch) { scan<Bmma<Four, 4, 2>>(launch); }
-__global__ void __launch_bounds__(THREADS) bmma32(const Launch launch) { scan<Bmma<Four, 8, 1>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) bmma2(const Launch launch) { scan<Bmma<Two, 1, 8>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) bmma4(const Launch launch) { scan<Bmma<Four, 1, 8>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) bmma8(const Launch launch) { scan<Bmma<Four, 2, 4>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) bmma16(const Launch launch) { scan<Bmma<Four, 4, 2>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) bmma32(const Launch launch) { scan<Bmma<Four, 8, 1>>(launch); }
 }

@@ -15,6 +15,8 @@
 //	b.AddJob(cuda.Job{Rows: rows, To: rows.Len(), Last: 1})
 //	err = d.Scan(&b, func(h cuda.Hit) { ... })
 //
+// A query may know its tokens (Hold). Then a row within the radius is a hit if it also passes the test of hashcodes.Holders.
+//
 // Start and Wait are Scan in two, so that the next batch can be made while the device is at one.
 //
 // The driver, libcuda.so.1, is looked for when Open is called: a program that holds this package runs without one. Builds

@@ -101,6 +101,9 @@ func TestInstructions(t *testing.T) {
 	tests := []test{
 		{"add.s32 %r10, %r2, %r3;", word(func(a, b, _ uint32) uint32 { return a + b })},
 		{"sub.s32 %r10, %r2, %r3;", word(func(a, b, _ uint32) uint32 { return a - b })},
+		{"neg.s32 %r10, %r2;", word(func(a, _, _ uint32) uint32 { return -a })},
+		{"popc.b64 %r10, %rd5;", word(func(a, b, _ uint32) uint32 { return uint32(bits.OnesCount32(a) + bits.OnesCount32(b)) })},
+		{"or.b64 %rd7, %rd5, %rd6;" + split, long(func(x, y uint64, _ uint32) uint64 { return x | y })},
 		{"mul.lo.s32 %r10, %r2, %r3;", word(func(a, b, _ uint32) uint32 { return a * b })},
 		{"mad.lo.s32 %r10, %r2, %r3, %r4;", word(func(a, b, c uint32) uint32 { return a*b + c })},
 		{"div.u32 %r10, %r2, %r3;", word(func(a, b, _ uint32) uint32 {
@@ -242,6 +245,11 @@ func TestInstructions(t *testing.T) {
 			name := "setp." + operator + "." + kind
 			tests = append(tests, test{name + " %p3, %r2, %r3; selp.u32 %r10, 1, 0, %p3;" + name + " %p3, %r2, %r2; selp.u32 %r11, 1, 0, %p3;", both(f)})
 		}
+		tests = append(tests, test{"setp." + operator + ".s64 %p3, %rd5, %rd6; selp.u32 %r10, 1, 0, %p3;",
+			func(w warpInput) (uint32, uint32) {
+				x := w.in[w.lane]
+				return one(order[1+compare(int64(x[1])<<32|int64(x[0]), int64(x[2])<<32|int64(x[1]))]), 0
+			}})
 		tests = append(tests, test{"setp." + operator + ".u64 %p3, %rd5, %rd6; selp.u32 %r10, 1, 0, %p3;",
 			func(w warpInput) (uint32, uint32) {
 				x := w.in[w.lane]
@@ -288,7 +296,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-func compare[T int32 | uint32 | uint64](a, b T) int {
+func compare[T int32 | uint32 | int64 | uint64](a, b T) int {
 	switch {
 	case a < b:
 		return -1

@@ -38,8 +38,8 @@ func kernels() []*kernel {
 			{name: "popcountn", words: maxWords, tile: 1024, shared: func(words int) int { return 128 * 4 * (words + 1) }},
 		}},
 		{name: "imma", file: "imma.ptx", functions: []function{
-			{name: "imma1", words: 1, tile: 1024, shared: bytes(16<<10 + 512*8)},
-			{name: "imma2", words: 2, tile: 1024, shared: bytes(16<<10 + 256*8)},
+			{name: "imma1", words: 1, tile: 2048, shared: bytes(16<<10 + 512*8)},
+			{name: "imma2", words: 2, tile: 2048, shared: bytes(16<<10 + 256*8)},
 			{name: "imma4", words: 4, tile: 512, shared: bytes(16<<10 + 128*8)},
 			{name: "imma8", words: 8, tile: 256, shared: bytes(16<<10 + 64*8)},
 			{name: "imma16", words: 16, tile: 128, shared: bytes(16<<10 + 32*8)},

@@ -13,7 +13,8 @@ type lane struct {
 	stream     uintptr
 	start, end uintptr // events around what is timed
 
-	tables, found, hits block
+	memory, found, hits block // memory has the tables
+	tables              tables
 	room                int // hits
 	count               pinned[uint64]
 	back                pinned[hit]
@@ -155,7 +156,7 @@ func (l *lane) close() error {
 	if l.stream == 0 {
 		return nil
 	}
-	return errors.Join(d.release(l.tables), d.release(l.found), d.release(l.hits), l.count.free(d), l.back.free(d),
+	return errors.Join(d.release(l.memory), d.release(l.found), d.release(l.hits), l.count.free(d), l.back.free(d),
 		d.destroyEvent(l.start), d.destroyEvent(l.end),
 		d.call("cuStreamDestroy", d.driver.streamDestroy(l.stream)))
 }

@@ -13,32 +13,35 @@ type segment struct {
 }
 
 type launch struct {
-	segments, queries, radii, hits, found, room uint64
-	count, words, piece                         uint32
-	_                                           uint32
+	tables
+	hits, found, room   uint64
+	count, words, piece uint32
+	_                   uint32
 }
 
+// tables are where what a launch reads is in the device's memory.
+type tables struct{ segments, queries, weights, radii, apart, held, holders uint64 }
+
 type paperLaunch struct {
-	planes, hits, found, room uint64
-	stride, row, from, to     uint32
-	words, radius, queryIndex uint32
-	query                     [maxWords]uint32
-	_                         uint32
+	planes, hits, found, room, query, holders uint64
+	stride, row, from, to                     uint32
+	words, radius, queryIndex, held, apart    uint32
+	_                                         uint32
 }
 
 // hit is a pair within the radius: the numbers of the query in the batch and of the row in the launch.
 type hit struct{ query, row uint32 }
 
 const (
-	segmentWords = int(unsafe.Sizeof(segment{}) / 4)
-	hitBytes     = int64(unsafe.Sizeof(hit{}))
-	threads      = 256       // a block
-	maxBlocks    = 1<<31 - 1 // a launch
+	hitBytes  = int64(unsafe.Sizeof(hit{}))
+	threads   = 256       // a block
+	maxBlocks = 1<<31 - 1 // a launch
 )
 
-// data is segments as they are copied to the device.
-func data(segments []segment) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(segments))), len(segments)*segmentWords)
+// inWords is the same memory in words of 32 bits, in which it is copied to the device.
+func inWords[T segment | uint64](slice []T) []uint32 {
+	n := len(slice) * int(unsafe.Sizeof(*new(T))) / 4
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(slice))), n)
 }
 
 // launch starts the kernel on some parts of the batch.
@@ -91,18 +94,15 @@ func (l *lane) number(parts []part, tile, piece int) (units int) {
 
 // prepare brings the tables to the device and has the stream wait for them, and for all rows.
 func (l *lane) prepare() error {
-	d, tables := l.device, [][]uint32{data(l.segments), l.batch.queries, l.batch.radii}
-	if err := l.fit(&l.tables, int64(4*(len(tables[0])+len(tables[1])+len(tables[2])))); err != nil {
+	d, data := l.device, l.data()
+	if err := l.fit(&l.memory, bytesOf(data)); err != nil {
 		return err
 	}
+	l.place(data)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	to := l.tables.at
-	for _, table := range tables {
-		if err := d.upload(to, table); err != nil {
-			return err
-		}
-		to += uint64(4 * len(table))
+	if err := d.upload(l.memory.at, data...); err != nil {
+		return err
 	}
 	if err := d.awaitUploads(l.stream); err != nil {
 		return err
@@ -110,16 +110,38 @@ func (l *lane) prepare() error {
 	return d.call("cuMemsetD32Async", d.driver.memsetD32(l.found.at, 0, 2, l.stream))
 }
 
+// data are the tables of a launch. Those of 64-bit words come first, so that all are aligned.
+func (l *lane) data() [][]uint32 {
+	b := l.batch
+	return [][]uint32{inWords(l.segments), inWords(b.holders), b.held, b.queries, b.weights, b.radii, b.apart}
+}
+
+func bytesOf(data [][]uint32) (n int64) {
+	for _, table := range data {
+		n += 4 * int64(len(table))
+	}
+	return n
+}
+
+// place says where the tables lie, which come one behind the other.
+func (l *lane) place(data [][]uint32) {
+	t, at := &l.tables, l.memory.at
+	for i, to := range []*uint64{&t.segments, &t.holders, &t.held, &t.queries, &t.weights, &t.radii, &t.apart} {
+		*to = at
+		at += 4 * uint64(len(data[i]))
+	}
+	if !l.batch.holding {
+		t.holders = 0
+	}
+}
+
 func (l *lane) launchOn(f *function, blocks, piece int) error {
 	if l.kernel.name == paper {
 		return l.launchPaper(f)
 	}
-	b := l.batch
-	argument := &launch{segments: l.tables.at, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-		count: uint32(len(l.segments)), words: uint32(b.words), piece: uint32(piece)}
-	argument.queries = argument.segments + uint64(4*segmentWords*len(l.segments))
-	argument.radii = argument.queries + uint64(4*len(b.queries))
-	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(gathered+f.shared(b.words)), unsafe.Pointer(argument))
+	argument := &launch{tables: l.tables, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
+		count: uint32(len(l.segments)), words: uint32(l.batch.words), piece: uint32(piece)}
+	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(gathered+f.shared(l.batch.words)), unsafe.Pointer(argument))
 }
 
 // launchPaper has one launch a query, as the paper.
@@ -137,14 +159,15 @@ func (l *lane) launchPaper(f *function) error {
 
 func (l *lane) launchQuery(f *function, s *segment, query uint32) error {
 	b := l.batch
-	signature, class := b.query(query)
+	_, class := b.query(query)
 	radius := b.radii[s.radii+class]
 	if int32(radius) < 0 {
 		return nil
 	}
 	argument := &paperLaunch{planes: s.planes, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-		stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(b.words), radius: radius, queryIndex: query}
-	copy(argument.query[:], signature)
+		query: l.tables.queries + 4*uint64(b.entry())*uint64(query), holders: l.tables.holders + 8*uint64(b.held[2*query]),
+		stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(b.words), radius: radius, queryIndex: query,
+		held: b.held[2*query+1], apart: b.apart[s.radii+class]}
 	blocks := (s.to - s.from + threads - 1) / threads
 	return l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument))
 }

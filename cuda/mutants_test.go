@@ -50,6 +50,19 @@ var kernelMutants = []mutant{
 		find: `(mma\.sync\S+ \{[^}]*\}, \{%r\d+),(%r\d+),(%r\d+)`, replace: "$1,$3,$2"},
 	{name: "product: a query that is none counts", file: "imma.ptx", find: `(mov\.u32 \t%r\d+), -1073741824;`, replace: "$1, 0;",
 		every: true},
+	{name: "pairs: only the second row of a byte is looked at", file: "imma.ptx", mark: "entry imma2(", find: `-2147483584`,
+		replace: "-2147483648"},
+	{name: "pairs: the bit below", file: "imma.ptx", mark: "entry imma1(", find: `(shr\.u32 \t%r\d+, %r\d+), 6;`, replace: "$1, 5;"},
+	{name: "pairs: the beginning is a slack too far", file: "imma.ptx", find: `-127, -64;`, replace: "-128, -64;", every: true},
+	{name: "pairs: a radius of all bits is taken for another", file: "imma.ptx", mark: "entry imma2(",
+		find: `mad\.lo\.s32 \t(%r\d+), (%r\d+), -127, -64;`, replace: "mad.lo.s32 \t$1, $2, 127, -64;"},
+	{name: "holders: of the bit before", file: "popcount.ptx", mark: "entry popcount2(", find: `shr\.u32 (\t%r\d+, %r\d+), 1;`,
+		replace: "shr.u32 $1, 2;"},
+	{name: "holders: a token fewer outside", file: "imma.ptx", mark: "entry imma2(", find: `setp\.le\.u32( \t%p\d+, %r\d+, %r\d+;\s+shr)`,
+		replace: "setp.lt.u32$1"},
+	{name: "holders: of the first 64 tokens", file: "paper.ptx", find: `setp\.lt\.u32( \t%p\d+, %r119, %r53;)`, replace: "setp.gt.u32$1"},
+	{name: "holders: further bits left out", file: "bmma.ptx", mark: "entry bmma4(", find: `(shr\.u32 \t%r\d+, %r\d+), 16;(\s+setp)`,
+		replace: "$1, 15;$2"},
 	{name: "distance: a radius less", file: "paper.ptx", find: `setp\.gt\.u32`, replace: "setp.ge.u32"},
 }
 
@@ -74,6 +87,13 @@ var hostMutants = []mutant{
 	{name: "rows go to an address that is not aligned", file: "rows.go", find: `4\*uint64\(w\*c\.stride\+at\)`,
 		replace: "uint64(4*w*c.stride+at)"},
 	{name: "a chunk is smaller than a tile", file: "rows.go", find: `chunkUnit = 2048 `, replace: "chunkUnit = 1024 "},
+	{name: "weights: a bit counts once too often", file: "batch.go", find: `more := weight\(holders\[:words\]\) - 1`,
+		replace: "more := weight(holders[:words])"},
+	{name: "weights: more than a byte holds", file: "batch.go", find: `min\(n, 127\)`, replace: "n"},
+	{name: "weights: a radius is at most all bits", file: "batch.go", find: `min\(radius, maxBound\)`, replace: "min(radius, 32*b.words)"},
+	{name: "holders: those of the query before", file: "batch.go", find: `uint32\(len\(b\.holders\)\), uint32\(words\)`,
+		replace: "uint32(max(0, len(b.holders)-words)), uint32(words)"},
+	{name: "holders: none where no bit has any", file: "launch.go", find: `!l\.batch\.holding`, replace: "len(l.batch.holders) == 0"},
 	{name: "too little shared memory", file: "kernel.go", find: `1024 \* 8\)`, replace: "1023 * 8)"},
 }
 

@@ -7,38 +7,26 @@
 // Rows of a warp: thread t holds rows 4t..4t+3, 128 + 4t..., so that it loads four at a time.
 #include "scan.cuh"
 
-// inRange has bit i set where row(i) is one of the segment's.
-template <int R> __device__ inline u32 inRange(const Segment &segment, u32 row) {
-  u32 mask = 0;
-  for (int i = 0; i < R; i++) {
-    u32 at = row + i / 4 * 128 + i % 4;
-    if (at >= segment.from && at < segment.to) mask |= 1u << i;
-  }
-  return mask;
-}
-
 // Popcount holds R rows of exactly W words.
 template <int W, int R> struct Popcount {
   enum { WARP = LANES * R, ENTRY = W == 1 ? 2 : W + 2, STAGE = (W <= 2 ? 1024 : 2048 / W) };
 
-  u32 rows[R][W], valid, number;
+  u32 rows[R][W], first;
 
   __device__ inline Popcount(const Segment &segment, u32 warp, u32) {
-    u32 row = warp + threadIdx.x % LANES * 4;
-    number = segment.row + row;
-    valid = inRange<R>(segment, row);
+    first = warp + threadIdx.x % LANES * 4;
     for (int w = 0; w < W; w++)
       for (int i = 0; i < R; i += 4) {
-        uint4 four = __ldg((const uint4 *)(segment.planes + (u64)w * segment.stride + row + i / 4 * 128));
+        uint4 four = __ldg((const uint4 *)(segment.planes + (u64)w * segment.stride + first + i / 4 * 128));
         rows[i][w] = four.x, rows[i + 1][w] = four.y, rows[i + 2][w] = four.z, rows[i + 3][w] = four.w;
       }
   }
 
   // A query is W words, its radius, and padding.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32) {
-    for (u32 i = threadIdx.x; i < n * (W + 1); i += THREADS) {
-      u32 w = i % (W + 1), value = queries[i];
-      shared[i / (W + 1) * ENTRY + w] = w == W ? radii[value] : value;
+  __device__ static inline void fill(u32 *shared, const Stage &stage) {
+    for (u32 i = threadIdx.x; i < stage.n * (W + 1); i += THREADS) {
+      u32 q = i / (W + 1), w = i % (W + 1);
+      shared[q * ENTRY + w] = w == W ? stage.radius(q) : stage.word(q, w);
     }
   }
 
@@ -55,7 +43,7 @@ template <int W, int R> struct Popcount {
       if (!__any_sync(ALL, nearest <= radius)) continue;
       u32 hits = 0;
       for (int i = 0; i < R; i++) hits |= (u32)(distance[i] <= radius) << i;
-      append(launch, hits & valid, [&](int i) { return make_uint2(query + q, number + i / 4 * 128 + i % 4); });
+      append(launch, hits, [&](int i) { return make_uint2(query + q, first + i / 4 * 128 + i % 4); });
     }
   }
 
@@ -75,22 +63,20 @@ struct PopcountN {
   enum { R = 4, G = 4, WARP = LANES * R, STAGE = 128 };
 
   const u32 *planes;
-  u32 stride, words, valid, number;
+  u32 stride, words, first;
 
   __device__ inline PopcountN(const Segment &segment, u32 warp, u32 words) : stride(segment.stride), words(words) {
-    u32 row = warp + threadIdx.x % LANES * 4;
-    planes = segment.planes + row;
-    number = segment.row + row;
-    valid = inRange<R>(segment, row);
+    first = warp + threadIdx.x % LANES * 4;
+    planes = segment.planes + first;
   }
 
   // Queries go in fours: word 0 of each, word 1 of each, and so on, then minus radius minus one, to which a distance is
   // added: a hit stays negative. Where the last four are fewer, the others begin at zero.
-  __device__ static inline void stage(u32 *shared, const u32 *queries, const u32 *radii, u32 n, u32 words) {
-    u32 entry = words + 1, padded = (n + G - 1) / G * G;
+  __device__ static inline void fill(u32 *shared, const Stage &stage) {
+    u32 entry = stage.launch.words + 1, padded = (stage.n + G - 1) / G * G;
     for (u32 i = threadIdx.x; i < padded * entry; i += THREADS) {
-      u32 q = i / entry, w = i % entry, value = q < n ? queries[i] : 0;
-      if (w == words) value = q < n ? ~radii[value] : 0;
+      u32 q = i / entry, w = i % entry, value = 0;
+      if (q < stage.n) value = w == entry - 1 ? ~stage.radius(q) : stage.word(q, w);
       shared[(q / G * entry + w) * G + q % G] = value;
     }
   }
@@ -104,7 +90,7 @@ struct PopcountN {
       u32 hits = 0;
       for (int g = 0; g < G; g++)
         for (int i = 0; i < R; i++) hits |= ((u32)sum[g][i] >> 31) << (g * R + i);
-      append(launch, hits & valid * 0x1111, [&](int i) { return make_uint2(query + q + i / R, number + i % R); });
+      append(launch, hits, [&](int i) { return make_uint2(query + q + i / R, first + i % R); });
     }
   }
 
@@ -134,9 +120,9 @@ struct PopcountN {
 };
 
 extern "C" {
-__global__ void __launch_bounds__(THREADS) popcount1(const Launch launch) { scan<Popcount<1, 8>>(launch); }
-__global__ void __launch_bounds__(THREADS) popcount2(const Launch launch) { scan<Popcount<2, 8>>(launch); }
-__global__ void __launch_bounds__(THREADS) popcount4(const Launch launch) { scan<Popcount<4, 8>>(launch); }
-__global__ void __launch_bounds__(THREADS) popcount8(const Launch launch) { scan<Popcount<8, 4>>(launch); }
-__global__ void __launch_bounds__(THREADS) popcountn(const Launch launch) { scan<PopcountN>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) popcount1(const Launch launch) { scan<Popcount<1, 8>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) popcount2(const Launch launch) { scan<Popcount<2, 8>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) popcount4(const Launch launch) { scan<Popcount<4, 8>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) popcount8(const Launch launch) { scan<Popcount<8, 4>>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) popcountn(const Launch launch) { scan<PopcountN>(launch); }
 }

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -56,10 +57,101 @@ func (t *table) MustAppend(tb testing.TB, random *rand.Rand, n int) {
 // question is a batch in a form that plain Go can answer.
 type question struct {
 	queries [][]uint32
+	codes   [][][]uint32 // of the tokens of each; nil: nothing is known of them
 	classes []int
 	radii   [][]int // by class of the rows, then of the query
+	apart   [][]apart
 	jobs    []Job
 	tables  []*table // of the jobs
+}
+
+// apart is what hashcodes.Holders allow: tokens whose codes are not inside a row's signature, and bits that it has alone.
+type apart struct{ tokens, further int }
+
+// maxOnes is the number of bits that a code in a question has at most.
+const maxOnes = 3
+
+// addCodes gives most of the queries tokens whose codes make their signatures, and pairs of classes what holders allow.
+func (q *question) addCodes(random *rand.Rand) {
+	for i, signature := range q.queries {
+		var codes [][]uint32
+		if random.IntN(4) > 0 {
+			codes = codesOf(random, signature)
+		}
+		q.codes[i] = codes
+	}
+	for rows, radii := range q.radii {
+		for class, radius := range radii {
+			tokens := random.IntN(1 + max(0, min(radius, 200*maxOnes))/maxOnes)
+			q.apart[rows][class] = apart{tokens, max(0, radius-maxOnes*tokens)}
+		}
+	}
+}
+
+// codesOf makes a signature of the codes of some tokens, of 200 at most.
+func codesOf(random *rand.Rand, signature []uint32) (codes [][]uint32) {
+	var ones []int
+	for w, word := range signature {
+		for ; word != 0; word &= word - 1 {
+			ones = append(ones, 32*w+bits.TrailingZeros32(word))
+		}
+	}
+	add := func(positions ...int) {
+		code := make([]uint32, len(signature))
+		for _, bit := range positions {
+			code[bit/32] |= 1 << (bit % 32)
+		}
+		codes = append(codes, code)
+	}
+	add()                      // a token without a bit
+	for _, bit := range ones { // each bit is someone's
+		add(bit, ones[random.IntN(len(ones))])
+	}
+	for range random.IntN(3) * random.IntN(67) * min(1, len(ones)) {
+		add(ones[random.IntN(len(ones))], ones[random.IntN(len(ones))], ones[random.IntN(len(ones))])
+	}
+	return codes
+}
+
+// holders are, for each bit of a query, the tokens that have it, in so many words; 0 where it has none.
+func (q *question) holders(query int) (words int, holders []uint64) {
+	codes := q.codes[query]
+	words = (len(codes) + 63) / 64
+	for bit := range 32 * len(q.queries[query]) {
+		if q.queries[query][bit/32]>>(bit%32)&1 == 0 {
+			continue
+		}
+		of := make([]uint64, words)
+		for t, code := range codes {
+			of[t/64] |= uint64(code[bit/32]>>(bit%32)&1) << (t % 64)
+		}
+		holders = append(holders, of...)
+	}
+	return words, holders
+}
+
+// passes says whether a row, which is within the radius, passes the holders of a query, by their definition.
+func (q *question) passes(query int, row []uint32, may apart) bool {
+	if q.codes[query] == nil {
+		return true
+	}
+	outside, further := 0, 0
+	for _, code := range q.codes[query] {
+		if slices.ContainsFunc(pairs(code, row), func(p [2]uint32) bool { return p[0]&^p[1] != 0 }) {
+			outside++
+		}
+	}
+	for _, p := range pairs(q.queries[query], row) {
+		further += bits.OnesCount32(p[1] &^ p[0])
+	}
+	return outside <= may.tokens && further <= may.further
+}
+
+func pairs(x, y []uint32) (both [][2]uint32) {
+	for w := range x {
+		both = append(both, [2]uint32{x[w], y[w]})
+	}
+	return both
 }
 
 // newQuestion has a job for each table, all of one width: some of its rows, and some of the queries, which are near to rows;
@@ -72,14 +164,22 @@ func newQuestion(random *rand.Rand, queries int, tables ...*table) *question {
 			words := len(tables[0].planes)
 			row[i] = []int{0, 1, 2, 3, 4 * words, 7 * words, 32 * words, -1, 1 << 40}[random.IntN(9)]
 		}
-		q.radii = append(q.radii, row)
+		q.radii, q.apart = append(q.radii, row), append(q.apart, make([]apart, len(row)))
 	}
 	for range queries {
 		planes := tables[random.IntN(len(tables))].planes
 		signature := hammingtest.Row(planes, random.IntN(len(planes[0])))
 		signature[random.IntN(len(planes))] ^= 1 << random.IntN(32)
+		if random.IntN(3) == 0 { // of the bits of a row few, so that it has others alone
+			for w := range signature {
+				signature[w] &= random.Uint32() & random.Uint32()
+			}
+		}
 		q.queries = append(q.queries, signature)
-		q.classes = append(q.classes, random.IntN(len(q.radii[0])))
+		q.classes, q.codes = append(q.classes, random.IntN(len(q.radii[0]))), append(q.codes, nil)
+	}
+	if random.IntN(3) > 0 {
+		q.addCodes(random)
 	}
 	for _, t := range tables {
 		n := len(t.planes[0])
@@ -103,10 +203,11 @@ func newWholeQuestion(random *rand.Rand, queries int, tables ...*table) *questio
 
 // flood is a question of which every pair is a hit.
 func newFlood(queries int, t *table, from, to int) *question {
-	q := &question{radii: [][]int{{32 * len(t.planes)}}, tables: []*table{t},
+	q := &question{radii: [][]int{{32 * len(t.planes)}}, apart: [][]apart{{{}}}, tables: []*table{t},
 		jobs: []Job{{Rows: t.rows, From: from, To: to, Last: queries}}}
 	for range queries {
 		q.queries, q.classes = append(q.queries, make([]uint32, len(t.planes))), append(q.classes, 0)
+		q.codes = append(q.codes, nil)
 	}
 	return q
 }
@@ -117,10 +218,14 @@ func (q *question) batch() *Batch {
 	for rows, radii := range q.radii {
 		for class, radius := range radii {
 			b.SetRadius(rows, class, radius)
+			b.SetApart(rows, class, q.apart[rows][class].tokens, q.apart[rows][class].further)
 		}
 	}
 	for i, signature := range q.queries {
 		b.AddQuery(signature, q.classes[i])
+		if words, holders := q.holders(i); words > 0 {
+			b.Hold(words, holders)
+		}
 	}
 	for _, j := range q.jobs {
 		b.AddJob(j)
@@ -152,7 +257,11 @@ func (q *question) answer(query int) (hits []Hit) {
 		for w := range part {
 			part[w] = q.tables[i].planes[w][j.From:j.To]
 		}
-		for _, row := range hamming.Kernels()[0].Scan(nil, part, q.queries[query], q.radii[j.Class][q.classes[query]]) {
+		class := q.classes[query]
+		for _, row := range hamming.Kernels()[0].Scan(nil, part, q.queries[query], q.radii[j.Class][class]) {
+			if !q.passes(query, hammingtest.Row(part, int(row)), q.apart[j.Class][class]) {
+				continue
+			}
 			hits = append(hits, Hit{Query: uint32(query), Job: uint32(i), Row: row + uint32(j.From)})
 		}
 	}
@@ -185,6 +294,21 @@ func free(tb testing.TB, tables ...*table) {
 	}
 }
 
+// A query without a bit has holders too: what a row has alone counts.
+func TestHoldersOfNoBit(t *testing.T) {
+	d := newFake(t).openAll(t)
+	rows := MustRows(t, d, [][]uint32{{0, 1, 3, 7, 15}})
+	q := &question{queries: [][]uint32{{0}}, codes: [][][]uint32{{{0}}}, classes: []int{0}, radii: [][]int{{5}},
+		apart: [][]apart{{{tokens: 1, further: 2}}}, tables: []*table{{rows: rows, planes: [][]uint32{{0, 1, 3, 7, 15}}}},
+		jobs: []Job{{Rows: rows, To: 5, Last: 1}}}
+	for _, k := range d.kernels {
+		q.ask(t, d, k)
+	}
+	if n := len(q.answer(0)); n != 3 {
+		t.Errorf("%d hits, want the rows of at most two bits", n)
+	}
+}
+
 // So many queries that each unit takes them in several stages, also without the ninth of them that can find nothing.
 func TestStages(t *testing.T) {
 	if testing.Short() {
@@ -208,6 +332,7 @@ func TestStages(t *testing.T) {
 		for i := range q.radii[0] { // few hits: they are not what this is about
 			q.radii[q.jobs[0].Class][i] = min(q.radii[q.jobs[0].Class][i], 1)
 		}
+		q.addCodes(random)
 		k, err := d.kernel(c.kernel)
 		if err != nil {
 			t.Fatal(err)
@@ -304,7 +429,12 @@ func TestOneLaunch(t *testing.T) {
 	if got := strings.Count(f.Log(), "cuLaunchKernel") - launches; got != 1 {
 		t.Errorf("%d launches, want 1", got)
 	}
-	want := 40*int(unsafe.Sizeof(segment{})) + 100*12 + 4*len(q.radii)*len(q.radii[0])
+	// Of a query its signature, class and sum; eight words of weights a word; where its holders are, and they.
+	want := 40*int(unsafe.Sizeof(segment{})) + 100*(16+64+8) + 8*len(q.radii)*len(q.radii[0])
+	for i := range q.codes {
+		_, holders := q.holders(i)
+		want += 8 * len(holders)
+	}
 	if got := bytesSent(t, f.Log()) - sent; got != want {
 		t.Errorf("%d bytes sent, want %d", got, want)
 	}

@@ -42,23 +42,42 @@ func (d *Device) openStaging() error {
 	return nil
 }
 
-// upload copies words to device memory, behind whatever was uploaded before. The caller holds mu.
-func (d *Device) upload(to uint64, words []uint32) error {
-	for len(words) > 0 {
+// upload copies tables to device memory, one behind the other, behind whatever was uploaded before. The caller holds mu.
+func (d *Device) upload(to uint64, tables ...[]uint32) error {
+	for len(tables) > 0 {
 		b, err := d.room()
 		if err != nil {
 			return err
 		}
-		n := copy(b.memory.slice[b.filled:], words)
-		from := unsafe.Pointer(&b.memory.slice[b.filled])
-		if err := d.call("cuMemcpyHtoDAsync", d.driver.memcpyHtoD(to, from, uintptr(4*n), d.staging.stream)); err != nil {
+		from := b.filled
+		tables = b.fill(tables)
+		n := uintptr(4 * (b.filled - from))
+		if err := d.copyIn(to, b.memory.slice[from:], n); err != nil {
 			return err
 		}
-		b.filled += n
-		to += uint64(4 * n)
-		words = words[n:]
+		to += uint64(n)
 	}
 	return nil
+}
+
+// fill takes in as much of the tables as there is room for, and returns the rest.
+func (b *stagingBuffer) fill(tables [][]uint32) (rest [][]uint32) {
+	for i, table := range tables {
+		n := copy(b.memory.slice[b.filled:], table)
+		b.filled += n
+		if n < len(table) {
+			tables[i] = table[n:]
+			return tables[i:]
+		}
+	}
+	return nil
+}
+
+func (d *Device) copyIn(to uint64, from []uint32, bytes uintptr) error {
+	if bytes == 0 {
+		return nil
+	}
+	return d.call("cuMemcpyHtoDAsync", d.driver.memcpyHtoD(to, unsafe.Pointer(&from[0]), bytes, d.staging.stream))
 }
 
 // room is a buffer that is not full.

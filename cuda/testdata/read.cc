@@ -84,7 +84,7 @@ class Reader {
     want("["), want("]"), want(";");
   }
 
-  // .visible .entry name(.param .align 8 .b8 name_param_0[56]) .maxntid 256, 1, 1 { ... }
+  // .visible .entry name(.param .align 8 .b8 name_param_0[56]) .maxntid 256, 1, 1 .minnctapersm 2 { ... }
   void entry() {
     program = std::make_shared<Program>();
     registers.clear(), constants.clear(), labels.clear(), targets.clear();
@@ -94,6 +94,7 @@ class Reader {
     param_name = next();
     want("["), program->argument = number(), want("]"), want(")");
     want(".maxntid"), number(), want(","), number(), want(","), number();
+    if (peek() == ".minnctapersm") next(), number();
     body();
     finish();
   }

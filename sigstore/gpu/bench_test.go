@@ -81,10 +81,18 @@ func fill(x sigstore.Index, sizes []int, rows int, random *rand.Rand) {
 
 // search asks for batches. The first sends the rows.
 func search(b *testing.B, x sigstore.Index, sizes []int, batch int, random *rand.Rand) {
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
 	queries := make([]sigstore.Query, batch)
 	for i := range queries {
-		queries[i] = sigstore.Query{Size: sizes[random.IntN(len(sizes))],
-			Signature: hashcodes.Signature{random.Uint32(), random.Uint32()}}
+		set := make([]uint64, sizes[random.IntN(len(sizes))])
+		for t := range set {
+			set[t] = random.Uint64()
+		}
+		queries[i] = sigstore.Query{Size: len(set), Signature: model.Sign(make(hashcodes.Signature, 2), set),
+			Holders: model.Hold(hashcodes.NewHolders(64), set)}
 	}
 	x.Search(queries)
 	before := processorTime(b)

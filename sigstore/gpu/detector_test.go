@@ -5,11 +5,16 @@ package gpu_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"refrain/cuda"
 	"refrain/cuda/cudatest"
 	"refrain/detector"
 	"refrain/feed"
@@ -26,9 +31,11 @@ import (
 const (
 	ira   = "stream/ira_2012-02_2016-08.jsonl.zst"
 	weibo = "stream/weibo_ced_2010-2012.jsonl.zst"
+
+	reuters = "news/reuters21578_to_1987-03-31.jsonl.gz"
 )
 
-// realSentences are those of real posts, which come one a second.
+// realSentences are those of so many real posts, or all there are, which come one a second.
 func realSentences(t testing.TB, stream string, posts int) (all []feed.Sentence) {
 	t.Helper()
 	f, err := file.Open(file.Default(dataset.File(t, stream)))
@@ -39,6 +46,9 @@ func realSentences(t testing.TB, stream string, posts int) (all []feed.Sentence)
 	var s text.Splitter
 	for n := 0; n < posts; {
 		batch, err := f.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return all
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,12 +65,19 @@ func realSentences(t testing.TB, stream string, posts int) (all []feed.Sentence)
 // which the window makes itself anew. It returns the names of the events.
 func play(t *testing.T, similar text.Measure, engine detector.Engine, all []feed.Sentence, between func(batch int)) (names []feed.Hash) {
 	t.Helper()
-	model, err := hashcodes.NewMD5(64, 1)
+	return playWith(t, 64, 1, similar, 1500*time.Second, engine, all, between)
+}
+
+// playWith is play with hashed codes and a span.
+func playWith(t *testing.T, bits, ones int, similar text.Measure, span time.Duration, engine detector.Engine, all []feed.Sentence,
+	between func(batch int)) (names []feed.Hash) {
+	t.Helper()
+	model, err := hashcodes.NewMD5(bits, ones)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := detector.Default()
-	cfg.Similarity, cfg.Threshold, cfg.Span, cfg.Lateness = similar.Similarity, similar.Threshold, 1500*time.Second, time.Second
+	cfg.Similarity, cfg.Threshold, cfg.Span, cfg.Lateness = similar.Similarity, similar.Threshold, span, time.Second
 	cfg.Model, cfg.Engine = model, engine
 	d, err := detector.NewPartition(cfg)
 	if err != nil {
@@ -180,4 +197,46 @@ func TestEventsByMeasure(t *testing.T) {
 			})
 		}
 	}
+}
+
+var full = flag.Bool("full", false, "the long versions of the tests")
+
+// TestEventsByCodes: all rows on the device, the events are those of the prefix engine with all kinds of codes, by every kernel.
+// With -full of 20,000 sentences each of tweets, Chinese posts and news, in a window that lets none of them go.
+func TestEventsByCodes(t *testing.T) {
+	sentences, streams, span := 1000, []string{weibo}, 700*time.Second
+	if *full {
+		sentences, streams, span = 20_000, []string{ira, weibo, reuters}, 87600*time.Hour
+	}
+	for _, stream := range streams {
+		all := realSentences(t, stream, 2*sentences)
+		all = all[:min(sentences, len(all))]
+		for i, codes := range [][2]int{{32, 1}, {32, 2}, {64, 1}, {64, 2}, {128, 3}, {128, 4}, {256, 2}} {
+			for n, tenths := range []int{5, 6, 8} {
+				kernel := []string{"imma", "popcount", "imma", "bmma"}[(i+n)%4]
+				t.Run(fmt.Sprintf("%s/bits %d/ones %d/threshold .%d/%s", stream, codes[0], codes[1], tenths, kernel), func(t *testing.T) {
+					eventsByCodes(t, all, codes[0], codes[1], text.Jaccard.At(text.Threshold{Num: tenths, Den: 10}), span, kernel)
+				})
+			}
+		}
+	}
+}
+
+func eventsByCodes(t *testing.T, all []feed.Sentence, bits, ones int, similar text.Measure, span time.Duration, kernel string) {
+	f := cudatest.New(t)
+	config := cuda.Default()
+	config.Library, config.Kernel = f.Library, kernel
+	d := openAs(t, config)
+	var log bytes.Buffer
+	want := playWith(t, bits, ones, similar, span, detector.Prefix, all, func(int) {})
+	got := playWith(t, bits, ones, similar, span, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return gpu.New(configOf(d, b, m.Words(), prefix.New(b), &log).WithMinDeviceCost(1))
+	}, all, func(int) {})
+	if !slices.Equal(got, want) || len(want) == 0 || log.Len() > 0 {
+		t.Errorf("%d events, want %d of the prefix engine, or others; log %q", len(got), len(want), &log)
+	}
+	if n := strings.Count(f.Log(), "cuLaunchKernel"); n < 5 {
+		t.Errorf("%d launches: hardly a row was on the device", n)
+	}
+	t.Logf("%d events equal", len(got))
 }

@@ -36,6 +36,11 @@ func open(tb testing.TB, f *cudatest.Driver, budget ...int64) *cuda.Device {
 		config.Budget = b
 	}
 	config.Library, config.Kernel, config.Scans = f.Library, "popcount", 1
+	return openAs(tb, config)
+}
+
+func openAs(tb testing.TB, config cuda.Config) *cuda.Device {
+	tb.Helper()
 	d, err := cuda.Open(config)
 	if err != nil {
 		tb.Fatal(err)
@@ -72,14 +77,15 @@ func configOf(d *cuda.Device, bounds *hashcodes.Bounds, words int, cpu sigstore.
 	return c
 }
 
+// newWindow has codes of one bit where the seed is even, of two where it is odd.
 func newWindow(tb testing.TB, d *cuda.Device, words, minCost int, similar text.Measure, seed uint64) *window {
 	tb.Helper()
-	model, err := hashcodes.NewMD5(32*words, 1)
+	model, err := hashcodes.NewMD5(32*words, 1+int(seed)%2)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	w := &window{Rand: rand.New(rand.NewPCG(seed, uint64(words))), tb: tb, model: model}
-	bounds := hashcodes.NewBounds(similar, 1)
+	bounds := hashcodes.NewBounds(similar, model.Ones())
 	w.index = gpu.New(configOf(d, bounds, words, scan.New(bounds, words), &w.log).WithMinDeviceCost(minCost))(w)
 	w.reference = scan.New(bounds, words)(w)
 	return w
@@ -98,11 +104,23 @@ func (w *window) Tokens(r sigstore.Row) []uint32 {
 }
 
 func (w *window) Signature(tokens []uint32) hashcodes.Signature {
-	var ids []uint64
+	return w.model.Sign(make(hashcodes.Signature, w.model.Words()), ids(tokens))
+}
+
+// query asks for a set, every other time with its holders.
+func (w *window) query(set []uint32) sigstore.Query {
+	q := sigstore.Query{Tokens: set, Size: len(set), Signature: w.Signature(set)}
+	if w.IntN(2) == 0 {
+		q.Holders = w.model.Hold(hashcodes.NewHolders(w.model.Bits()), ids(set))
+	}
+	return q
+}
+
+func ids(tokens []uint32) (ids []uint64) {
 	for _, t := range tokens {
 		ids = append(ids, uint64(t))
 	}
-	return w.model.Sign(make(hashcodes.Signature, w.model.Words()), ids)
+	return ids
 }
 
 func (w *window) open() {
@@ -166,8 +184,7 @@ func (w *window) search(queries int) {
 	earlier := sigstore.Row{Block: 1 << 31, Row: 7}
 	var got, want []sigstore.Query
 	for range queries {
-		set := w.set()
-		q := sigstore.Query{Tokens: set, Size: len(set), Signature: w.Signature(set)}
+		q := w.query(w.set())
 		want = append(want, q)
 		q.Hits = []sigstore.Row{earlier}
 		got = append(got, q)
@@ -261,7 +278,7 @@ func TestCandidates(t *testing.T) {
 func TestLostToPrefix(t *testing.T) {
 	f := cudatest.New(t)
 	d := open(t, f)
-	w, bounds := newWindow(t, d, 2, 1, fourFifths, 5), hashcodes.NewBounds(fourFifths, 1)
+	w, bounds := newWindow(t, d, 2, 1, fourFifths, 6), hashcodes.NewBounds(fourFifths, 1)
 	w.index = gpu.New(configOf(d, bounds, 2, prefix.New(bounds), &w.log).WithMinDeviceCost(1))(w)
 	w.open()
 	w.add(6000)
@@ -526,7 +543,7 @@ func TestLostForTheNext(t *testing.T) {
 	f.Forget = true
 	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
 	for range 3 {
-		w := newWindow(t, d, 1, 1, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 7)
+		w := newWindow(t, d, 1, 1, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 8)
 		w.index = engine(w)
 		w.open()
 		w.add(100)

@@ -18,6 +18,8 @@ type search struct {
 	batch   cuda.Batch
 	jobs    []*task         // of the batch
 	slots   []hamming.Query // those of a pass on the CPU
+	holders []uint64        // scratch: of a query
+	row     hashcodes.Signature
 }
 
 // boundedQuery is a query and its bounds. They are in order of size: since greater sets have greater partners, those whose
@@ -129,11 +131,22 @@ func (s *search) fillBatch(words int) {
 		q := &s.queries[i]
 		if i == 0 || q.Size != s.queries[i-1].Size {
 			class++
-			for n, radius := range q.bounds.Radius {
-				s.batch.SetRadius(q.bounds.Min+n-s.minSize(), class, int(radius))
-			}
+			s.addBounds(class, q.bounds)
 		}
 		s.batch.AddQuery(q.Signature, class)
+		if q.Holders != nil {
+			s.holders = q.Holders.AppendOf(s.holders[:0], q.Signature)
+			s.batch.Hold(q.Holders.Words(), s.holders)
+		}
+	}
+}
+
+func (s *search) addBounds(class int, b *hashcodes.SizeBounds) {
+	for n, radius := range b.Radius {
+		size := b.Min + n
+		tokens, further := b.Apart(size)
+		s.batch.SetRadius(size-s.minSize(), class, int(radius))
+		s.batch.SetApart(size-s.minSize(), class, tokens, further)
 	}
 }
 
@@ -191,9 +204,20 @@ func (s *search) compare(t *task) {
 	hamming.ScanBlock(t.band.planes, s.slots)
 	for i := range s.slots {
 		for _, row := range s.slots[i].Hits {
-			s.queries[t.from+i].hit(t, t.band.onDevice+int(row))
+			if q := &s.queries[t.from+i]; s.mayMatch(q, t, int(row)) {
+				q.hit(t, t.band.onDevice+int(row))
+			}
 		}
 	}
+}
+
+// mayMatch looks closer at a row on the host, as the device does at its own.
+func (s *search) mayMatch(q *boundedQuery, t *task, row int) bool {
+	s.row = s.row[:0]
+	for _, plane := range t.band.planes {
+		s.row = append(s.row, plane[row])
+	}
+	return q.MayMatch(q.bounds, t.size, s.row)
 }
 
 // hit names a row of a band.
