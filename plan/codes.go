@@ -71,9 +71,12 @@ func (r *report) shares() (list []AtThreshold) {
 	return list
 }
 
-// hashed is the row of hashed codes of a size. Of ones that were not measured it is the next lower number's, a lower bound.
-func (c *Costs) hashed(bits, ones int) (row []AtThreshold) {
-	for _, f := range c.MD5 {
+// hashed is the row of hashed codes of a size.
+func (c *Costs) hashed(bits, ones int) []AtThreshold { return rowOf(c.MD5, bits, ones) }
+
+// rowOf is the row of codes of a size. Of ones that were not measured it is the next lower number's, a lower bound.
+func rowOf(table []FalseCost, bits, ones int) (row []AtThreshold) {
+	for _, f := range table {
 		if f.Bits == bits && f.Ones <= ones {
 			row = f.PerMillion
 		}
@@ -96,6 +99,14 @@ func (w *workload) falseIn(rows float64) float64 {
 		table = w.costs.hashed(w.feed.Bits, w.feed.Ones)
 	}
 	return rows / 1e6 * atThreshold(table, w.feed.jaccard())
+}
+
+// passingIn is how many of the false candidates pass the holders of a look-up.
+func (w *workload) passingIn(rows float64) float64 {
+	threshold := w.feed.jaccard()
+	within := atThreshold(w.costs.hashed(w.feed.Bits, w.feed.Ones), threshold)
+	passing := atThreshold(rowOf(w.costs.Passing, w.feed.Bits, w.feed.Ones), threshold)
+	return w.falseIn(rows) * min(1, passing/max(within, 1e-9))
 }
 
 // atThreshold is the value at a threshold between those of a table, by the logarithm; 0 for an empty one.

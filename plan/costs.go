@@ -53,6 +53,7 @@ type Costs struct {
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`
 	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
+	Passing     []FalseCost   `json:"passing"`     // of them, those that pass the holders of the look-up (hashcodes.Holders)
 	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan, with one bit a token
 	MoreMicros  float64       `json:"moreMicros"`  // the same with more bits: containment leaves out nearly all unread
 

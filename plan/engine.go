@@ -58,9 +58,9 @@ type cudaEngine struct{}
 
 func (cudaEngine) name() string { return "cuda" }
 
-// core: the processor sees to the candidates.
+// core: the processor sees to the candidates, which have passed the holders on the card.
 func (cudaEngine) core(w *workload, rows float64) float64 {
-	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.GPU.False
+	return w.costs.GPU.Base + w.passingIn(rows)*w.costs.GPU.False
 }
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
 	compared := rows * w.costs.bandShare(w.feed.jaccard())
