@@ -14,7 +14,7 @@ var ptx embed.FS
 type Config struct {
 	Device  int           // number of the device, from 0
 	Lasting time.Duration // about, of a run
-	Runs    int           // of each kernel, 1 or more, of which the fastest counts; one more says how many loops last so long
+	Runs    int           // of each kernel, 1 or more, of which the fastest counts; others say how many loops last so long
 	Library string        // path of the driver's library, or its name, which the loader finds
 }
 
@@ -120,30 +120,42 @@ func (d *device) measure(c Config, i instruction) (best Rate, err error) {
 		return Rate{}, err
 	}
 	defer unload()
-	loops := firstLoops
-	for run := 0; run <= c.Runs; run++ {
+	loops, err := d.loopsFor(function, c.Lasting)
+	if err != nil {
+		return Rate{}, err
+	}
+	for range c.Runs {
 		took, cycles, err := d.run(function, loops)
 		if err != nil {
 			return Rate{}, err
 		}
-		if run == 0 {
-			loops = scaled(loops, took, c.Lasting)
-			continue
-		}
-		if r := d.rate(i, loops, took, cycles); r.Clock > best.Clock {
+		if r := d.rate(i, loops, took, cycles); r.Second > best.Second {
 			best = r
 		}
 	}
 	return best, nil
 }
 
-// Loops of the first run, whose time says how many more there are to be, and at most: cycles are 32 bits.
 const (
 	firstLoops = 4
-	maxLoops   = 1 << 18
+	maxLoops   = 1 << 18 // cycles are 32 bits
+	scalings   = 3
 )
 
-// scaled is how many loops last so long. What a launch takes by itself makes them fewer, not more.
+// loopsFor is how many loops last so long. The first run takes longer than its loops, since the kernel has to come to the
+// device, and an idle device has a slow clock: so it is asked more than once.
+func (d *device) loopsFor(function uintptr, lasting time.Duration) (int, error) {
+	loops := firstLoops
+	for range scalings {
+		took, _, err := d.run(function, loops)
+		if err != nil {
+			return 0, err
+		}
+		loops = scaled(loops, took, lasting)
+	}
+	return loops, nil
+}
+
 func scaled(loops int, took, lasting time.Duration) int {
 	return int(max(1, min(maxLoops, int64(loops)*int64(lasting)/max(1, int64(took)))))
 }

@@ -105,7 +105,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	})
 	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures",
 		checked.Checked, units.Thousands(checked.Rows))
-	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
+	r.Note("%s, after one to warm up; device: while it compares; call: until all hits are back, sorted", c.medians())
 	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query; paper, 2012: as it is " +
 		"printed there, a Quadro 4000, signatures of sentences")
 	noteCard(ctx, r, o.Device)
