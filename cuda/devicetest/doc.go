@@ -3,4 +3,6 @@
 //
 // Without a device the tests are skipped, or with REFRAIN_REQUIRE_GPU=1 they fail, so that a run on a card cannot pass by
 // skipping. deploy/gpu-first-run runs them, and again under NVIDIA's compute-sanitizer.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package devicetest
