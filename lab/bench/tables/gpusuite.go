@@ -151,7 +151,7 @@ func (f *SuiteFigure) count(result string) {
 }
 
 // sanitized are the tests that run under a sanitizer: every kernel and width, floods, scans beside each other.
-const sanitized = "-test.run=^(TestOpen|TestJobs|TestFlood|TestTogether|TestMeasure)$"
+const sanitized = "-test.run=^(TestJobs|TestFlood|TestTogether)$"
 
 // SanitizeFigure is a run under one of the sanitizer's tools.
 type SanitizeFigure struct {
