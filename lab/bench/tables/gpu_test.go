@@ -156,3 +156,16 @@ func TestIDs(t *testing.T) {
 		t.Error("a line without an id is taken")
 	}
 }
+
+// Events of a run in which the CPU had to go on alone say nothing of the device; a device that is full has done its part.
+func TestDeviceLost(t *testing.T) {
+	const lost = "2026/11/28 07:00:00 ERROR gpu: the device cannot go on; the CPU does, alone error=x\n"
+	const full = "2026/11/28 07:00:00 WARN gpu: the device has no room for more rows; the CPU compares the rest used=1\n"
+	if err := deviceLost(deviceLines("10 posts in 1 s\n" + full + lost)); err == nil || !strings.Contains(err.Error(), "cannot go on") {
+		t.Errorf("got %v", err)
+	}
+	log := deviceLines("10 posts in 1 s\n" + full)
+	if err := deviceLost(log); err != nil || log != strings.TrimSpace(full) {
+		t.Errorf("got %v of %q", err, log)
+	}
+}

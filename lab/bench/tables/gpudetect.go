@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ type GPUDetectFigure struct {
 	Events    int     `json:"events"`
 	Seconds   float64 `json:"seconds"` // of the process
 	CPU       float64 `json:"cpu"`     // seconds
-	Log       string  `json:"log"`     // what it says of its engine
+	Log       string  `json:"log"`     // what it says of the device, such as that it has no room
 }
 
 // GPUDetect compares the events of real posts by the engine on the device with those by another: the same ids, and how long
@@ -79,6 +80,9 @@ func GPUDetect(ctx context.Context, c *Config, o GPUDetectOptions) (*report.Repo
 		units.Thousands(o.Posts)))
 	r.Grids, r.Figures = []report.Grid{detectGrid(all, o.Engines)}, all
 	r.Note("the ids were compared one by one; none lacks, none is more")
+	if i := slices.IndexFunc(all, func(f GPUDetectFigure) bool { return f.Log != "" }); i >= 0 {
+		r.Note("%s, θ %s, %s says: %s", all[i].File, all[i].Threshold, all[i].Engine, all[i].Log)
+	}
 	r.Note("%s, start of the process, reading and writing of events included", c.medians())
 	noteCard(ctx, r, 0)
 	return r, nil
@@ -164,24 +168,33 @@ func (c *Config) detectWith(ctx context.Context, file, threshold, engine string)
 		return nil, nil, err
 	}
 	var d DetectFigure
-	if err := d.read(p.stderr.String()); err != nil {
+	log := deviceLines(p.stderr.String())
+	if err := errors.Join(deviceLost(log), d.read(p.stderr.String())); err != nil {
 		return nil, nil, err
 	}
 	state := p.cmd.ProcessState
 	return &GPUDetectFigure{File: filepath.Base(file), Threshold: threshold, Engine: engine, Posts: d.Posts, Events: d.Events,
 		Seconds: time.Since(begin).Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds(),
-		Log: engineLines(p.stderr.String())}, ids, nil
+		Log: log}, ids, nil
 }
 
-// engineLines are the lines of a log that speak of the engine.
-func engineLines(stderr string) string {
+// deviceLines are the lines of a log that speak of the device.
+func deviceLines(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if strings.Contains(line, "engine") || strings.Contains(line, "cuda") {
+		if strings.Contains(line, " gpu: ") || strings.Contains(line, " cuda ") {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
 	return strings.Join(lines, "; ")
+}
+
+// deviceLost is that the CPU had to go on alone: the events are right, and say nothing of the device.
+func deviceLost(log string) error {
+	if strings.Contains(log, " ERROR ") {
+		return fmt.Errorf("the device was lost on the way: %s", log)
+	}
+	return nil
 }
 
 // readIDs reads the ids of events, a line each.
