@@ -23,7 +23,8 @@ func (m *Main) bench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure on real data, and write the tables of docs/measurements/benchmarks.md",
 		Long: "Measure the program on the data set. Each table names its machine, data, command and date. It is printed as\n" +
-			"Markdown, or replaces what stands between its markers in a document. What is compared is run side by side.",
+			"Markdown, or replaces what stands between its markers in a document. What is compared is run side by side. The\n" +
+			"tables of a GPU stand in " + tables.GPUDocument + ": deploy/gpu-first-run measures them all.",
 		Example: "  refrain-lab bench kernels --quick                    see that it works\n" +
 			"  refrain-lab bench match --sentences 200000\n" +
 			"  refrain-lab bench all --write docs/measurements/benchmarks.md     everything that can be measured here",
@@ -48,10 +49,12 @@ type benchTable struct {
 	starts  bool         // it starts refrain, and measures that from outside
 	missing func() error // why it cannot be measured here; nil: it can
 	narrow  []string     // its flags with which a part of the table is measured
+
+	document string // that it stands in; "": that of the others
 }
 
 func (t benchTable) table(f *benchFlags) table {
-	return table{command: t.command, missing: t.missing, narrow: t.narrow,
+	return table{command: t.command, missing: t.missing, narrow: t.narrow, document: t.document,
 		measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
 			return t.run(ctx, r, f)
 		}}

@@ -18,9 +18,10 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
+		benchKernels(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
 		benchEngines(),
 		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(), benchCluster(), benchHot(),
+		benchGPU(), benchGPURates(), benchGPUSuite(), benchGPUSanitize(), benchGPUHost(), benchGPUDetect(),
 	}
 }
 
@@ -36,19 +37,6 @@ func benchKernels() benchTable {
 			return tables.Kernels(ctx, c)
 		},
 	}
-}
-
-func benchGPU() benchTable {
-	t := benchTable{
-		command: tableCommand("gpu", "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's"),
-		missing: tables.NoGPU,
-		narrow:  []string{"rows"},
-	}
-	t.measure = measureWith(t.command, tables.DefaultGPU(), tables.QuickGPU(), func(f *pflag.FlagSet, o *tables.GPUOptions) {
-		f.IntVar(&o.Device, "device", o.Device, "number of the GPU")
-		f.IntSliceVar(&o.Rows, "rows", o.Rows, "signatures")
-	}, tables.GPU)
-	return t
 }
 
 // measurement measures a table.

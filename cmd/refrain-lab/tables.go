@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,8 @@ type table struct {
 	measure func(ctx context.Context, r *tableRun) (*report.Report, error)
 	missing func() error // why it cannot be measured here; nil: it can
 	narrow  []string     // its flags with which a part of the table is measured
+
+	document string // that it stands in; "": that of the group
 }
 
 // tableRun is what every table is told.
@@ -78,7 +81,7 @@ func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 		t.command.RunE = func(cmd *cobra.Command, args []string) error { return g.run(cmd, &t, args) }
 		t.command.Long = t.command.Short + "."
 		t.command.Example = fmt.Sprintf("  refrain-lab %s %s --quick\n  refrain-lab %s %s --write %s", g.markers,
-			t.command.Name(), g.markers, t.command.Name(), g.document)
+			t.command.Name(), g.markers, t.command.Name(), cmp.Or(t.document, g.document))
 		cmd.AddCommand(t.command)
 	}
 	cmd.AddCommand(g.allTables())
@@ -158,7 +161,7 @@ func typed(cmd *cobra.Command, args []string) string {
 			return
 		}
 		switch f.Name {
-		case "data", "models", "refrain", "write", "json", "svg", "beside":
+		case "data", "models", "refrain", "write", "json", "svg", "beside", "binary", "sanitizer":
 		case "quick":
 			if f.Value.String() == "true" {
 				words = append(words, "--quick")
@@ -194,7 +197,7 @@ func (g *tableGroup) print(r *report.Report) error {
 // allTables is the command that measures one table after the other.
 func (g *tableGroup) allTables() *cobra.Command {
 	var names []string
-	for _, t := range g.all {
+	for _, t := range g.together() {
 		names = append(names, t.command.Name())
 	}
 	long := "Measure all tables that can be measured here: "
@@ -211,12 +214,23 @@ func (g *tableGroup) allTables() *cobra.Command {
 	}
 }
 
+// together are the tables of the group's own document: another's are measured elsewhere.
+func (g *tableGroup) together() (all []table) {
+	for _, t := range g.all {
+		if t.document == "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 func (g *tableGroup) runAll(cmd *cobra.Command) error {
 	var errs []error
 	begin := time.Now()
-	for i, t := range g.all {
+	together := g.together()
+	for i, t := range together {
 		name := t.command.Name()
-		fmt.Fprintf(g.main.Stderr, "%d of %d: %s\n", i+1, len(g.all), name)
+		fmt.Fprintf(g.main.Stderr, "%d of %d: %s\n", i+1, len(together), name)
 		if t.missing != nil {
 			if err := t.missing(); err != nil {
 				fmt.Fprintf(g.main.Stderr, "left out: %s: %v\n", name, err)

@@ -195,6 +195,20 @@ void run_warp(Warp &w) {
 // place_of is the barrier that a warp waits at; after all others where it has ended.
 u32 place_of(const Warp &w) { return w.groups.empty() ? ~0u : w.groups[0].at; }
 
+void fill(Slot &s, char kind, u64 value) {
+  if (kind == 'p') s.bits = value ? ~0u : 0;
+  for (int i = 0; i < LANES; i++)
+    if (kind == 'd') s.d[i] = value;
+    else if (kind == 'w') s.w[i] = value;
+    else if (kind == 'h') s.h[i] = value;
+}
+
+// tick lets the clock go on: a step for each barrier.
+void tick(const Program &p, Warp &w) {
+  static u64 clock;
+  if (p.clock >= 0) fill(w.slots[p.clock], 'd', ++clock);
+}
+
 // run_phase takes all warps to the next barrier, and says whether there is one.
 bool run_phase(std::vector<Warp> &warps) {
   std::vector<Warp *> order;
@@ -207,18 +221,12 @@ bool run_phase(std::vector<Warp> &warps) {
       now.op = &w.program->ops[std::min(place_of(w), place_of(first))], now.thread = -1;
       fault(BAD_PROGRAM, "not all threads of the block come to this barrier");
     }
-  for (Warp &w : warps)
+  for (Warp &w : warps) {
     for (auto &g : w.groups) g.waits = false, g.at++;
+    tick(*w.program, w);
+  }
   now.phase++;
   return !first.groups.empty();
-}
-
-void fill(Slot &s, char kind, u64 value) {
-  if (kind == 'p') s.bits = value ? ~0u : 0;
-  for (int i = 0; i < LANES; i++)
-    if (kind == 'd') s.d[i] = value;
-    else if (kind == 'w') s.w[i] = value;
-    else if (kind == 'h') s.h[i] = value;
 }
 
 void set_up(Program &p, u32 threads) {
@@ -241,6 +249,7 @@ void begin_block(Program &p, u32 block) {
     for (auto &c : p.constants) w.defined[c.slot] = ~0u;
     if (p.tid >= 0) w.defined[p.tid] = ~0u;
     if (p.ctaid >= 0) w.defined[p.ctaid] = ~0u, fill(w.slots[p.ctaid], 'w', block);
+    if (p.clock >= 0) w.defined[p.clock] = ~0u, tick(p, w);
     w.groups.assign(1, {0, ~0u, false});
     w.ended = 0;
   }

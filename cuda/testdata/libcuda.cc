@@ -77,7 +77,7 @@ std::map<int, int> sticky;          // by device: the error that every call retu
 std::set<Stream *> streams;
 std::set<Event *> events;
 std::set<Module *> modules;
-size_t total;
+size_t total = getenv("REFRAIN_CUDATEST_MEMORY") ? strtoull(getenv("REFRAIN_CUDATEST_MEMORY"), nullptr, 10) : 1 << 30;
 int capability = 90, devices = 1, live, processors = 2, order = LATE, running_on;
 std::string fail_call, broken;
 int fail_at, fail_code;

@@ -72,7 +72,7 @@ struct Program {
   std::vector<Op> ops;
   std::vector<Constant> constants;
   u32 slots = 0;
-  int tid, ctaid; // slots of %tid.x, %ctaid.x; -1: not used
+  int tid, ctaid, clock; // slots of %tid.x, %ctaid.x, %clock64; -1: not used
   std::vector<Warp> warps; // of the last launch, to be used again
 };
 

@@ -138,11 +138,12 @@ class Reader {
     return -1;
   }
 
-  int special(const std::string &name) {
-    if (name != "%tid.x" && name != "%ctaid.x") bad("unknown register " + name);
-    auto i = registers.emplace("w" + name, program->slots);
-    if (i.second) program->slots++;
-    return i.first->second;
+  // special gives a register that is the machine's a slot, and returns its kind.
+  char special(const std::string &name) {
+    char kind = name == "%clock64" ? 'd' : 'w';
+    if (name != "%tid.x" && name != "%ctaid.x" && name != "%clock64") bad("unknown register " + name);
+    if (registers.emplace(kind + name, program->slots).second) program->slots++;
+    return kind;
   }
 
   int constant(char kind, u64 value) {
@@ -164,7 +165,7 @@ class Reader {
     if (is_number(peek())) return {'i', "", signed_number()};
     Operand o{'l', next()};
     if (o.text[0] != '%') return o;
-    if (find(o.text, &o.kind) < 0) special(o.text), o.kind = 'w';
+    if (find(o.text, &o.kind) < 0) o.kind = special(o.text);
     return o;
   }
 
@@ -271,7 +272,7 @@ class Reader {
       program->ops[i].target = to->second;
     }
     auto slot = [&](const char *name) { return registers.count(name) ? registers[name] : -1; };
-    program->tid = slot("w%tid.x"), program->ctaid = slot("w%ctaid.x");
+    program->tid = slot("w%tid.x"), program->ctaid = slot("w%ctaid.x"), program->clock = slot("d%clock64");
     if (program->ops.empty() || program->ops.back().form->way != END) bad("an entry without end");
     if (program->slots > 0xffff) bad("too many registers");
   }

@@ -8,22 +8,29 @@ import (
 
 	"refrain/cuda"
 	"refrain/internal/units"
+	"refrain/lab/bench/peers/searchers"
 	"refrain/lab/report"
 )
 
 // GPUOptions are what GPU asks besides.
 type GPUOptions struct {
-	Device int
-	Rows   []int // of the series
+	Device  int
+	Rows    []int // of the series
+	Queries int
 }
 
-// DefaultGPU is the table's: 0.1 M to 1 M, and by powers of ten to 10⁹.
+// DefaultGPU is the table's: the ten sizes of the paper's Table 5, and by powers of ten to 10⁹.
 func DefaultGPU() GPUOptions {
-	return GPUOptions{Rows: []int{100_000, 200_000, 500_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}}
+	o := GPUOptions{Queries: 2000}
+	for i := range paperGPU() {
+		o.Rows = append(o.Rows, (i+1)*paperStep)
+	}
+	o.Rows = append(o.Rows, 10_000_000, 100_000_000, 1_000_000_000)
+	return o
 }
 
 // QuickGPU is a quick run's.
-func QuickGPU() GPUOptions { return GPUOptions{Rows: []int{100_000, 1_000_000}} }
+func QuickGPU() GPUOptions { return GPUOptions{Rows: []int{100_000, 1_000_000}, Queries: 2000} }
 
 // GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
 // series of the paper's Figure 6, up to what memory holds.
@@ -57,14 +64,14 @@ func withGPUHint(err error) error {
 }
 
 func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
-	if err := wantPositive("rows", o.Rows...); err != nil {
+	if err := errors.Join(wantPositive("rows", o.Rows...), wantPositive("queries", o.Queries)); err != nil {
 		return nil, err
 	}
 	o.Rows = slices.Sorted(slices.Values(o.Rows))
 	_, budget := d.Memory()
 	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(),
 		d.Processors(), units.Bytes(budget)),
-		"uniform random signatures, 2,000 queries, of which one in 16 is near to a row")
+		fmt.Sprintf("uniform random signatures, %s queries, of which one in 16 is near to a row", units.Thousands(o.Queries)))
 	var all []cuda.Measurement
 	// One size at a time, so that it can be interrupted between them.
 	for _, rows := range o.Rows {
@@ -72,7 +79,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 			return nil, err
 		}
 		cfg := cuda.DefaultMeasure(d)
-		cfg.Rows, cfg.Runs = []int{rows}, c.Runs
+		cfg.Rows, cfg.Runs, cfg.Queries, cfg.Check = []int{rows}, c.Runs, o.Queries, min(cfg.Check, o.Queries)
 		if rows > maxChecked {
 			cfg.Check = 0
 		}
@@ -98,8 +105,10 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	})
 	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures",
 		checked.Checked, units.Thousands(checked.Rows))
-	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
-	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
+	r.Note("%s, after one to warm up; device: while it compares; call: until all hits are back, sorted", c.medians())
+	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query; paper, 2012: as it is " +
+		"printed there, a Quadro 4000, signatures of sentences")
+	noteCard(ctx, r, o.Device)
 	return r, nil
 }
 
@@ -107,31 +116,68 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 const maxChecked = 100_000_000
 
 func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
+	head := append([]string{"signatures"}, kernels...)
+	table5 := gpuGrid(all, kernels, 1, func(m *cuda.Measurement) string { return units.Three(m.Scan.Seconds()) })
+	table5.Caption = "**Table 5 of the paper**: seconds for all queries, 32 bits, radius 3, until all hits are back"
+	table5.Head = append(slices.Clone(head), "paper, 2012")
+	table5.Rows = slices.DeleteFunc(table5.Rows, func(row []string) bool { return paperSeconds(row[0]) == "" })
+	for i, row := range table5.Rows {
+		table5.Rows[i] = append(row, paperSeconds(row[0]))
+	}
+	grids = append(grids, table5)
 	for _, words := range []int{1, 2} {
-		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words,
-			3*words), Head: append([]string{"signatures"}, kernels...)}
-		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call",
-			32*words), Head: speed.Head}
-		for _, rows := range sizesOf(all) {
-			fast, slow := []any{units.Thousands(rows)}, []any{units.Thousands(rows)}
-			for _, kernel := range kernels {
-				i := slices.IndexFunc(all, func(m cuda.Measurement) bool {
-					return m.Kernel == kernel && m.Words == words && m.Rows == rows && m.Skipped == ""
-				})
-				if i < 0 {
-					fast, slow = append(fast, "-"), append(slow, "-")
-					continue
-				}
-				m := &all[i]
-				fast = append(fast, units.Three(m.PerSecond()/1e9))
-				slow = append(slow, units.Three(1e3*m.Device.Seconds())+" / "+units.Three(1e3*m.Scan.Seconds()))
-			}
-			speed.Add(fast...)
-			figure6.Add(slow...)
-		}
+		speed := gpuGrid(all, kernels, words, func(m *cuda.Measurement) string { return units.Three(m.PerSecond() / 1e9) })
+		speed.Caption = fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words)
+		figure6 := gpuGrid(all, kernels, words, func(m *cuda.Measurement) string {
+			return units.Three(1e3*m.Device.Seconds()) + " / " + units.Three(1e3*m.Scan.Seconds())
+		})
+		figure6.Caption = fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for all queries, device / call", 32*words)
+		speed.Head, figure6.Head = head, head
 		grids = append(grids, speed, figure6)
 	}
 	return grids
+}
+
+// paperStep is from one size of the paper's Table 5 to the next.
+const paperStep = 100_000
+
+// paperGPU is the column of the paper's own GPU.
+func paperGPU() (seconds []float64) {
+	for _, column := range searchers.Paper {
+		if column.Name == "paper: GPU" {
+			seconds = column.Seconds[:]
+		}
+	}
+	return seconds
+}
+
+// paperSeconds is what the paper's GPU takes for so many signatures; "" where it says nothing.
+func paperSeconds(signatures string) string {
+	for i, seconds := range paperGPU() {
+		if units.Thousands((i+1)*paperStep) == signatures {
+			return units.Three(seconds)
+		}
+	}
+	return ""
+}
+
+// gpuGrid has a row for each size and a column for each kernel.
+func gpuGrid(all []cuda.Measurement, kernels []string, words int, cell func(*cuda.Measurement) string) (g report.Grid) {
+	for _, rows := range sizesOf(all) {
+		row := []any{units.Thousands(rows)}
+		for _, kernel := range kernels {
+			i := slices.IndexFunc(all, func(m cuda.Measurement) bool {
+				return m.Kernel == kernel && m.Words == words && m.Rows == rows && m.Skipped == ""
+			})
+			if i < 0 {
+				row = append(row, "-")
+				continue
+			}
+			row = append(row, cell(&all[i]))
+		}
+		g.Add(row...)
+	}
+	return g
 }
 
 func sizesOf(all []cuda.Measurement) (sizes []int) {
