@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,24 +12,22 @@ import (
 	"unsafe"
 
 	"refrain/cuda/cudatest"
-	"refrain/hashcodes/hamming"
-	"refrain/hashcodes/hamming/hammingtest"
 )
 
 // table is rows on the device and what is in them.
 type table struct {
-	rows   *Rows
-	planes [][]uint32
+	rows *Rows
+	cudatest.Table
 }
 
-// MustTable appends random rows, some of them equal or near to each other, in parts of random length.
+// MustTable appends random rows in parts of random length.
 func MustTable(tb testing.TB, d *Device, random *rand.Rand, words, n int) *table {
 	tb.Helper()
 	rows, err := d.NewRows(words, random.IntN(2)*random.IntN(3*chunkUnit))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	t := &table{rows: rows, planes: make([][]uint32, words)}
+	t := &table{rows: rows, Table: cudatest.Table{Planes: make([][]uint32, words)}}
 	for t.rows.Len() < n {
 		t.MustAppend(tb, random, min(n-t.rows.Len(), 1+random.IntN(1+2*n/3)))
 	}
@@ -39,196 +36,49 @@ func MustTable(tb testing.TB, d *Device, random *rand.Rand, words, n int) *table
 
 func (t *table) MustAppend(tb testing.TB, random *rand.Rand, n int) {
 	tb.Helper()
-	part := hammingtest.Planes(len(t.planes), n, func() uint32 { return random.Uint32() & random.Uint32() & random.Uint32() })
-	for range n / 20 {
-		row := random.IntN(n)
-		for w := range part {
-			part[w][row] = 0
-		}
-	}
-	if err := t.rows.Append(part); err != nil {
+	if err := t.rows.Append(t.Grow(random, n)); err != nil {
 		tb.Fatal(err)
 	}
-	for w := range part {
-		t.planes[w] = append(t.planes[w], part[w]...)
-	}
 }
 
-// question is a batch in a form that plain Go can answer.
+// question is one of tables on the device.
 type question struct {
-	queries [][]uint32
-	codes   [][][]uint32 // of the tokens of each; nil: nothing is known of them
-	classes []int
-	radii   [][]int // by class of the rows, then of the query
-	apart   [][]apart
-	jobs    []Job
-	tables  []*table // of the jobs
+	*cudatest.Question
+	rows []*Rows // of the jobs
 }
 
-// apart is what hashcodes.Holders allow: tokens whose codes are not inside a row's signature, and bits that it has alone.
-type apart struct{ tokens, further int }
-
-// maxOnes is the number of bits that a code in a question has at most.
-const maxOnes = 3
-
-// addCodes gives most of the queries tokens whose codes make their signatures, and pairs of classes what holders allow.
-func (q *question) addCodes(random *rand.Rand) {
-	for i, signature := range q.queries {
-		var codes [][]uint32
-		if random.IntN(4) > 0 {
-			codes = codesOf(random, signature)
-		}
-		q.codes[i] = codes
-	}
-	for rows, radii := range q.radii {
-		for class, radius := range radii {
-			tokens := random.IntN(1 + max(0, min(radius, 200*maxOnes))/maxOnes)
-			q.apart[rows][class] = apart{tokens, max(0, radius-maxOnes*tokens)}
-		}
-	}
-}
-
-// codesOf makes a signature of the codes of some tokens, of 200 at most.
-func codesOf(random *rand.Rand, signature []uint32) (codes [][]uint32) {
-	var ones []int
-	for w, word := range signature {
-		for ; word != 0; word &= word - 1 {
-			ones = append(ones, 32*w+bits.TrailingZeros32(word))
-		}
-	}
-	add := func(positions ...int) {
-		code := make([]uint32, len(signature))
-		for _, bit := range positions {
-			code[bit/32] |= 1 << (bit % 32)
-		}
-		codes = append(codes, code)
-	}
-	add()                      // a token without a bit
-	for _, bit := range ones { // each bit is someone's
-		add(bit, ones[random.IntN(len(ones))])
-	}
-	for range random.IntN(3) * random.IntN(67) * min(1, len(ones)) {
-		add(ones[random.IntN(len(ones))], ones[random.IntN(len(ones))], ones[random.IntN(len(ones))])
-	}
-	return codes
-}
-
-// holders are, for each bit of a query, the tokens that have it, in so many words; 0 where it has none.
-func (q *question) holders(query int) (words int, holders []uint64) {
-	codes := q.codes[query]
-	words = (len(codes) + 63) / 64
-	for bit := range 32 * len(q.queries[query]) {
-		if q.queries[query][bit/32]>>(bit%32)&1 == 0 {
-			continue
-		}
-		of := make([]uint64, words)
-		for t, code := range codes {
-			of[t/64] |= uint64(code[bit/32]>>(bit%32)&1) << (t % 64)
-		}
-		holders = append(holders, of...)
-	}
-	return words, holders
-}
-
-// passes says whether a row, which is within the radius, passes the holders of a query, by their definition.
-func (q *question) passes(query int, row []uint32, may apart) bool {
-	if q.codes[query] == nil {
-		return true
-	}
-	outside, further := 0, 0
-	for _, code := range q.codes[query] {
-		if slices.ContainsFunc(pairs(code, row), func(p [2]uint32) bool { return p[0]&^p[1] != 0 }) {
-			outside++
-		}
-	}
-	for _, p := range pairs(q.queries[query], row) {
-		further += bits.OnesCount32(p[1] &^ p[0])
-	}
-	return outside <= may.tokens && further <= may.further
-}
-
-func pairs(x, y []uint32) (both [][2]uint32) {
-	for w := range x {
-		both = append(both, [2]uint32{x[w], y[w]})
-	}
-	return both
-}
-
-// newQuestion has a job for each table, all of one width: some of its rows, and some of the queries, which are near to rows;
-// and all kinds of radii.
-func newQuestion(random *rand.Rand, queries int, tables ...*table) *question {
-	q := &question{}
-	for range 1 + random.IntN(3) {
-		row := make([]int, 1+queries/2)
-		for i := range row {
-			words := len(tables[0].planes)
-			row[i] = []int{0, 1, 2, 3, 4 * words, 7 * words, 32 * words, -1, 1 << 40}[random.IntN(9)]
-		}
-		q.radii, q.apart = append(q.radii, row), append(q.apart, make([]apart, len(row)))
-	}
-	for range queries {
-		planes := tables[random.IntN(len(tables))].planes
-		signature := hammingtest.Row(planes, random.IntN(len(planes[0])))
-		signature[random.IntN(len(planes))] ^= 1 << random.IntN(32)
-		if random.IntN(3) == 0 { // of the bits of a row few, so that it has others alone
-			for w := range signature {
-				signature[w] &= random.Uint32() & random.Uint32()
-			}
-		}
-		q.queries = append(q.queries, signature)
-		q.classes, q.codes = append(q.classes, random.IntN(len(q.radii[0]))), append(q.codes, nil)
-	}
-	if random.IntN(3) > 0 {
-		q.addCodes(random)
-	}
+func questionOf(q *cudatest.Question, tables ...*table) *question {
+	all := &question{Question: q}
 	for _, t := range tables {
-		n := len(t.planes[0])
-		from, first := random.IntN(n+1), random.IntN(queries+1)
-		q.jobs = append(q.jobs, Job{Rows: t.rows, From: from, To: from + random.IntN(n-from+1), First: first,
-			Last: first + random.IntN(queries-first+1), Class: random.IntN(len(q.radii))})
-		q.tables = append(q.tables, t)
+		all.rows = append(all.rows, t.rows)
 	}
-	return q
+	return all
 }
 
-// all is newQuestion where every query is compared with every row.
+func contents(tables []*table) (all []*cudatest.Table) {
+	for _, t := range tables {
+		all = append(all, &t.Table)
+	}
+	return all
+}
+
+func newQuestion(random *rand.Rand, queries int, tables ...*table) *question {
+	return questionOf(cudatest.NewQuestion(random, queries, contents(tables)...), tables...)
+}
+
 func newWholeQuestion(random *rand.Rand, queries int, tables ...*table) *question {
-	q := newQuestion(random, queries, tables...)
-	for i := range q.jobs {
-		j := &q.jobs[i]
-		j.From, j.To, j.First, j.Last = 0, len(q.tables[i].planes[0]), 0, queries
-	}
-	return q
+	return questionOf(cudatest.NewWholeQuestion(random, queries, contents(tables)...), tables...)
 }
 
-// flood is a question of which every pair is a hit.
 func newFlood(queries int, t *table, from, to int) *question {
-	q := &question{radii: [][]int{{32 * len(t.planes)}}, apart: [][]apart{{{}}}, tables: []*table{t},
-		jobs: []Job{{Rows: t.rows, From: from, To: to, Last: queries}}}
-	for range queries {
-		q.queries, q.classes = append(q.queries, make([]uint32, len(t.planes))), append(q.classes, 0)
-		q.codes = append(q.codes, nil)
-	}
-	return q
+	return questionOf(cudatest.NewFlood(queries, &t.Table, from, to), t)
 }
 
 func (q *question) batch() *Batch {
 	b := &Batch{}
-	b.Reset(len(q.tables[0].planes), len(q.radii), len(q.radii[0]))
-	for rows, radii := range q.radii {
-		for class, radius := range radii {
-			b.SetRadius(rows, class, radius)
-			b.SetApart(rows, class, q.apart[rows][class].tokens, q.apart[rows][class].further)
-		}
-	}
-	for i, signature := range q.queries {
-		b.AddQuery(signature, q.classes[i])
-		if words, holders := q.holders(i); words > 0 {
-			b.Hold(words, holders)
-		}
-	}
-	for _, j := range q.jobs {
-		b.AddJob(j)
+	q.Fill(b)
+	for i, j := range q.Jobs {
+		b.AddJob(Job{Rows: q.rows[i], From: j.From, To: j.To, First: j.First, Last: j.Last, Class: j.Class})
 	}
 	return b
 }
@@ -236,36 +86,15 @@ func (q *question) batch() *Batch {
 // ask wants what plain Go finds, each query's hits in order.
 func (q *question) ask(tb testing.TB, d *Device, k *kernel) {
 	tb.Helper()
-	got := make([][]Hit, len(q.queries))
-	if err := d.scan(q.batch(), k, func(h Hit) { got[h.Query] = append(got[h.Query], h) }); err != nil {
+	got := make([][]cudatest.Hit, len(q.Queries))
+	if err := d.scan(q.batch(), k, func(h Hit) { got[h.Query] = append(got[h.Query], cudatest.Hit(h)) }); err != nil {
 		tb.Fatal(err)
 	}
-	for i := range q.queries {
-		if want := q.answer(i); !slices.Equal(got[i], want) {
-			tb.Fatalf("%d words, query %d: %d hits, want %d", len(q.queries[i]), i, len(got[i]), len(want))
+	for i := range q.Queries {
+		if want := q.Answer(i); !slices.Equal(got[i], want) {
+			tb.Fatalf("%d words, query %d: %d hits, want %d", len(q.Queries[i]), i, len(got[i]), len(want))
 		}
 	}
-}
-
-// answer is the hits of a query.
-func (q *question) answer(query int) (hits []Hit) {
-	for i, j := range q.jobs {
-		if query < j.First || query >= j.Last {
-			continue
-		}
-		part := make([][]uint32, len(q.tables[i].planes))
-		for w := range part {
-			part[w] = q.tables[i].planes[w][j.From:j.To]
-		}
-		class := q.classes[query]
-		for _, row := range hamming.Kernels()[0].Scan(nil, part, q.queries[query], q.radii[j.Class][class]) {
-			if !q.passes(query, hammingtest.Row(part, int(row)), q.apart[j.Class][class]) {
-				continue
-			}
-			hits = append(hits, Hit{Query: uint32(query), Job: uint32(i), Row: row + uint32(j.From)})
-		}
-	}
-	return hits
 }
 
 // Jobs on tables of many widths and lengths, by every kernel.
@@ -298,13 +127,13 @@ func free(tb testing.TB, tables ...*table) {
 func TestHoldersOfNoBit(t *testing.T) {
 	d := newFake(t).openAll(t)
 	rows := MustRows(t, d, [][]uint32{{0, 1, 3, 7, 15}})
-	q := &question{queries: [][]uint32{{0}}, codes: [][][]uint32{{{0}}}, classes: []int{0}, radii: [][]int{{5}},
-		apart: [][]apart{{{tokens: 1, further: 2}}}, tables: []*table{{rows: rows, planes: [][]uint32{{0, 1, 3, 7, 15}}}},
-		jobs: []Job{{Rows: rows, To: 5, Last: 1}}}
+	q := &question{rows: []*Rows{rows}, Question: &cudatest.Question{Queries: [][]uint32{{0}}, Codes: [][][]uint32{{{0}}},
+		Classes: []int{0}, Radii: [][]int{{5}}, Apart: [][]cudatest.Apart{{{Tokens: 1, Further: 2}}},
+		Tables: []*cudatest.Table{{Planes: [][]uint32{{0, 1, 3, 7, 15}}}}, Jobs: []cudatest.Job{{To: 5, Last: 1}}}}
 	for _, k := range d.kernels {
 		q.ask(t, d, k)
 	}
-	if n := len(q.answer(0)); n != 3 {
+	if n := len(q.Answer(0)); n != 3 {
 		t.Errorf("%d hits, want the rows of at most two bits", n)
 	}
 }
@@ -329,10 +158,10 @@ func TestStages(t *testing.T) {
 	} {
 		table := MustTable(t, d, random, c.words, c.rows)
 		q := newWholeQuestion(random, c.queries, table)
-		for i := range q.radii[0] { // few hits: they are not what this is about
-			q.radii[q.jobs[0].Class][i] = min(q.radii[q.jobs[0].Class][i], 1)
+		for i := range q.Radii[0] { // few hits: they are not what this is about
+			q.Radii[q.Jobs[0].Class][i] = min(q.Radii[q.Jobs[0].Class][i], 1)
 		}
-		q.addCodes(random)
+		q.AddCodes(random)
 		k, err := d.kernel(c.kernel)
 		if err != nil {
 			t.Fatal(err)
@@ -430,9 +259,9 @@ func TestOneLaunch(t *testing.T) {
 		t.Errorf("%d launches, want 1", got)
 	}
 	// Of a query its signature, class and sum; eight words of weights a word; where its holders are, and they.
-	want := 40*int(unsafe.Sizeof(segment{})) + 100*(16+64+8) + 8*len(q.radii)*len(q.radii[0])
-	for i := range q.codes {
-		_, holders := q.holders(i)
+	want := 40*int(unsafe.Sizeof(segment{})) + 100*(16+64+8) + 8*len(q.Radii)*len(q.Radii[0])
+	for i := range q.Codes {
+		_, holders := q.Holders(i)
 		want += 8 * len(holders)
 	}
 	if got := bytesSent(t, f.Log()) - sent; got != want {
@@ -468,12 +297,12 @@ func TestStart(t *testing.T) {
 	}
 	table.MustAppend(t, random, 500) // after the start: not seen
 	other.ask(t, d, nil)
-	got := make([][]Hit, 20)
-	if err := b.Wait(func(h Hit) { got[h.Query] = append(got[h.Query], h) }); err != nil {
+	got := make([][]cudatest.Hit, 20)
+	if err := b.Wait(func(h Hit) { got[h.Query] = append(got[h.Query], cudatest.Hit(h)) }); err != nil {
 		t.Fatal(err)
 	}
 	for i := range got {
-		if want := q.answer(i); !slices.Equal(got[i], want) {
+		if want := q.Answer(i); !slices.Equal(got[i], want) {
 			t.Errorf("query %d: %d hits, want %d", i, len(got[i]), len(want))
 		}
 	}

@@ -67,7 +67,7 @@ func (s *scanner) scan(planes [][]uint32, queries []hamming.Query) {
 
 // upload brings planes to the device, unless they are there.
 func (s *scanner) upload(planes [][]uint32) {
-	if s.table != nil && slices.EqualFunc(planes, s.table.planes, slices.Equal[[]uint32]) {
+	if s.table != nil && slices.EqualFunc(planes, s.table.Planes, slices.Equal[[]uint32]) {
 		return
 	}
 	if s.table != nil {
@@ -82,7 +82,7 @@ func (s *scanner) upload(planes [][]uint32) {
 	}
 	s.table = &table{rows: rows}
 	for _, plane := range planes {
-		s.table.planes = append(s.table.planes, slices.Clone(plane))
+		s.table.Planes = append(s.table.Planes, slices.Clone(plane))
 	}
 }
 
