@@ -242,3 +242,13 @@ func TestPanics(t *testing.T) {
 		t.Error("33 words: no error")
 	}
 }
+
+// BenchmarkOpen is mostly the self-test, by the driver that has no device.
+func BenchmarkOpen(b *testing.B) {
+	f := newFake(b)
+	for b.Loop() {
+		if err := f.openAll(b).Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

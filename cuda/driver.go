@@ -18,6 +18,7 @@ type driver struct {
 	primaryCtxSetFlags func(device int32, flags uint32) result
 	primaryCtxRetain   func(context *uintptr, device int32) result
 	primaryCtxRelease  func(device int32) result
+	primaryCtxReset    func(device int32) result
 	ctxPushCurrent     func(context uintptr) result
 	ctxPopCurrent      func(context *uintptr) result
 
@@ -56,7 +57,7 @@ func (d *driver) symbols() map[string]any {
 		"cuDeviceGetCount": &d.deviceGetCount, "cuDeviceGet": &d.deviceGet,
 		"cuDeviceGetName": &d.deviceGetName, "cuDeviceGetAttribute": &d.deviceGetAttribute,
 		"cuDevicePrimaryCtxSetFlags_v2": &d.primaryCtxSetFlags, "cuDevicePrimaryCtxRetain": &d.primaryCtxRetain,
-		"cuDevicePrimaryCtxRelease_v2": &d.primaryCtxRelease,
+		"cuDevicePrimaryCtxRelease_v2": &d.primaryCtxRelease, "cuDevicePrimaryCtxReset_v2": &d.primaryCtxReset,
 		"cuCtxPushCurrent_v2":          &d.ctxPushCurrent, "cuCtxPopCurrent_v2": &d.ctxPopCurrent,
 		"cuMemGetInfo_v2": &d.memGetInfo, "cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree,
 		"cuMemHostAlloc": &d.memHostAlloc, "cuMemFreeHost": &d.memFreeHost,

@@ -31,6 +31,34 @@ const (
 	outOfMemory result = 2
 )
 
+// Those that a kernel may be to blame for, by what it did or by what it needs.
+const (
+	illegalAddress      result = 700
+	outOfResources      result = 701
+	launchTimeout       result = 702
+	deviceAssert        result = 710
+	hardwareStackError  result = 714
+	illegalInstruction  result = 715
+	misalignedAddress   result = 716
+	invalidAddressSpace result = 717
+	invalidPC           result = 718
+	launchFailed        result = 719
+)
+
+// fault says whether a kernel may be to blame for the loss of the device.
+func fault(err error) bool {
+	var failed *callError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.code {
+	case illegalAddress, outOfResources, launchTimeout, deviceAssert, hardwareStackError, illegalInstruction,
+		misalignedAddress, invalidAddressSpace, invalidPC, launchFailed:
+		return true
+	}
+	return false
+}
+
 // callError is a call of the driver that failed.
 type callError struct {
 	call string

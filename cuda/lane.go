@@ -119,7 +119,7 @@ func (l *lane) finish(parts []part, visit func(Hit)) error {
 }
 
 func (l *lane) compare(parts []part, visit func(Hit)) error {
-	if err := l.launch(parts); err != nil {
+	if err := l.device.within(func() error { return l.launch(parts) }); err != nil {
 		return err
 	}
 	return l.finish(parts, visit)
@@ -143,7 +143,7 @@ func (l *lane) moreRoom(found uint64) (bool, error) {
 	if found > uint64(limit) {
 		return false, nil
 	}
-	err := l.makeRoom(int(min(limit, 1<<bits.Len64(found-1))))
+	err := d.within(func() error { return l.makeRoom(int(min(limit, 1<<bits.Len64(found-1)))) })
 	if errors.Is(err, ErrMemory) {
 		return false, nil
 	}
@@ -156,8 +156,7 @@ func (l *lane) close() error {
 		return nil
 	}
 	return errors.Join(d.release(l.tables), d.release(l.found), d.release(l.hits), l.count.free(d), l.back.free(d),
-		d.destroyEvent(l.start), d.destroyEvent(l.end),
-		d.call("cuStreamDestroy", d.driver.streamDestroy(l.stream)))
+		d.destroyEvent(l.start), d.destroyEvent(l.end), d.destroyStream(l.stream))
 }
 
 // dismantle gives back all there is. No scan runs.
@@ -171,7 +170,7 @@ func (d *Device) dismantle() error {
 	}
 	err = errors.Join(err, d.staging.close(d))
 	for _, module := range d.modules {
-		err = errors.Join(err, d.call("cuModuleUnload", d.driver.moduleUnload(module)))
+		err = errors.Join(err, d.await("cuModuleUnload", func() result { return d.driver.moduleUnload(module) }))
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func data(segments []segment) []uint32 {
 // launch starts the kernel on some parts of the batch.
 func (l *lane) launch(parts []part) error {
 	d, f := l.device, l.kernel.function(l.batch.words)
-	piece := pieceOf(parts, f.tile, d.processors)
+	piece := d.pieceOf(parts, f.tile)
 	blocks := l.number(parts, f.tile, piece)
 	if l.tooLarge = blocks > maxBlocks || len(l.pages) > d.sizes.pages; l.tooLarge {
 		return nil

@@ -35,6 +35,7 @@ func (d *Device) begin(b *Batch, k *kernel) error {
 	}
 	b.lane = <-d.lanes
 	b.lane.batch, b.lane.kernel, b.lane.busy = b, k, 0
+	d.last.Store(k)
 	if err := d.within(func() error { return b.lane.launch(b.parts) }); err != nil {
 		b.end()
 		return fmt.Errorf("scan: %w", err)
@@ -64,7 +65,7 @@ func (b *Batch) Wait(visit func(Hit)) error {
 		return nil
 	}
 	d := b.lane.device
-	err := d.within(func() error { return b.lane.finish(b.parts, visit) })
+	err := b.lane.finish(b.parts, visit)
 	b.end()
 	d.use.RUnlock()
 	if err != nil {
