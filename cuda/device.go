@@ -13,10 +13,10 @@ import (
 
 // Config says which device to open, and how. Default has values for all of it.
 type Config struct {
-	Device  int          // number of the device, from 0
-	Budget  int64        // bytes of device memory at most; 0: no limit but 90 % of what is free now
-	Kernel  string       // name of the kernel to scan with; "": any, the fastest by a short trial
-	Scans   int          // that run at once, 1 or more; others wait
+	Device int    // number of the device, from 0
+	Budget int64  // bytes of device memory at most; 0: no limit but 90 % of what is free now
+	Kernel string // name of the kernel to scan with; "": any, the fastest by a short trial
+	Scans  int    // that run at once, 1 or more; others wait
 	// Timeout is how long the device may take to answer, more than 0: one that takes longer is lost. It has to be more than
 	// the longest launch takes.
 	Timeout time.Duration
@@ -91,7 +91,7 @@ type Device struct {
 	hangs atomic.Bool            // a thread is left in the driver
 	last  atomic.Pointer[kernel] // launched
 
-	choice sync.Mutex // trials go one after the other
+	choice  sync.Mutex // trials go one after the other
 	mu      sync.Mutex // for all below
 	closed  bool
 	budget  int64

@@ -74,6 +74,7 @@ func TestKernelsLeftOut(t *testing.T) {
 	}{
 		"Turing":       {capability: 75, want: []string{"popcount", "paper"}, log: "the target is too new"},
 		"wrong kernel": {capability: 90, wrong: "imma4", want: []string{"popcount", "bmma", "paper"}, log: "3 words: query"},
+		"Blackwell":    {capability: 100, want: []string{"popcount", "imma", "paper"}, log: "kernel=bmma below=100"},
 		"wrong first":  {capability: 90, wrong: "popcountn", want: []string{"imma", "bmma", "paper"}, log: "3 words: query"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,21 +99,6 @@ func TestUnknownKernel(t *testing.T) {
 	_, err := Open(config)
 	if err == nil || !strings.Contains(err.Error(), `kernel "quantum": there are popcount, imma, bmma, paper`) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// The kernel is chosen by trial, never the baseline.
-func TestChoice(t *testing.T) {
-	d := newFake(t).open(t)
-	rows, err := d.NewRows(3, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k := d.kernelFor(3); k == nil || k.name == paper {
-		t.Errorf("chosen: %v", k)
-	}
-	if err := errors.Join(rows.Free(), rows.Free()); err != nil {
-		t.Error(err)
 	}
 }
 

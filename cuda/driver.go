@@ -58,7 +58,7 @@ func (d *driver) symbols() map[string]any {
 		"cuDeviceGetName": &d.deviceGetName, "cuDeviceGetAttribute": &d.deviceGetAttribute,
 		"cuDevicePrimaryCtxSetFlags_v2": &d.primaryCtxSetFlags, "cuDevicePrimaryCtxRetain": &d.primaryCtxRetain,
 		"cuDevicePrimaryCtxRelease_v2": &d.primaryCtxRelease, "cuDevicePrimaryCtxReset_v2": &d.primaryCtxReset,
-		"cuCtxPushCurrent_v2":          &d.ctxPushCurrent, "cuCtxPopCurrent_v2": &d.ctxPopCurrent,
+		"cuCtxPushCurrent_v2": &d.ctxPushCurrent, "cuCtxPopCurrent_v2": &d.ctxPopCurrent,
 		"cuMemGetInfo_v2": &d.memGetInfo, "cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree,
 		"cuMemHostAlloc": &d.memHostAlloc, "cuMemFreeHost": &d.memFreeHost,
 		"cuMemcpyHtoDAsync_v2": &d.memcpyHtoD, "cuMemcpyDtoHAsync_v2": &d.memcpyDtoH, "cuMemsetD32Async": &d.memsetD32,

@@ -45,11 +45,14 @@ const (
 	launchFailed        result = 719
 )
 
+// errNoSuchHit is what a kernel has found that is not in its batch.
+var errNoSuchHit = errors.New("a hit of a query or row that there is not")
+
 // fault says whether a kernel may be to blame for the loss of the device.
 func fault(err error) bool {
 	var failed *callError
 	if !errors.As(err, &failed) {
-		return false
+		return errors.Is(err, errNoSuchHit)
 	}
 	switch failed.code {
 	case illegalAddress, outOfResources, launchTimeout, deviceAssert, hardwareStackError, illegalInstruction,

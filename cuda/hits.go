@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"math"
 	"slices"
 )
@@ -107,7 +106,7 @@ func (g *grouped) group(hits []hit, queries int) {
 func (l *lane) show(parts []part, visit func(Hit)) error {
 	for _, h := range l.raw {
 		if int(h.query) >= l.batch.size() || int(h.row/pageRows) >= len(l.pages) {
-			return l.device.setLost(errors.New("a hit of a query or row that there is not"))
+			return l.device.setLost(errNoSuchHit)
 		}
 	}
 	l.grouped.group(l.raw, l.batch.size())

@@ -12,7 +12,7 @@ import (
 type kernel struct {
 	name      string
 	file      string
-	below     int // capability from which on it is not offered; 0: none
+	below     int        // capability from which on it is not offered; 0: none
 	functions []function // by words
 }
 

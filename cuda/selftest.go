@@ -30,9 +30,11 @@ func (d *Device) selfTest() (*kernel, error) {
 	return nil, d.setRoom(d.sizes.hits)
 }
 
-// test scans signatures of every width that has a function of its own, and some between.
+// testedWidths are all that have a function of their own, and some between.
+var testedWidths = []int{1, 2, 3, 4, 7, 8, 16, 32}
+
 func (d *Device) test(k *kernel) error {
-	for _, words := range []int{1, 2, 3, 4, 7, 8, 16, 32} {
+	for _, words := range testedWidths {
 		if err := d.testWidth(k, words); err != nil {
 			return fmt.Errorf("%d words: %w", words, err)
 		}
@@ -113,7 +115,7 @@ func newSelfTest(f *function, words int) *selfTest {
 
 func (t *selfTest) addJobs(tile, queries, bits int) {
 	t.add(1, t.chunk+149, 0, 11, 0, 1, 2, 3, 4)                        // many tiles, of two chunks
-	t.add(100, 100+testNear, 0, queries, 3, 2, 1, 0, 4)                // many stages, two pieces
+	t.add(100, 100+testNear, 0, queries, 4, 5, 4, 5, 4)                // many stages, two pieces
 	t.add(tile-18, tile+22, queries-130, queries, 4, 4, 4, 4, 4)       // two tiles, two pieces
 	t.add(t.chunk-20, t.chunk+20, 3, 90, 2, -1, 2, -1, 2)              // the end of one chunk, the beginning of the next
 	t.add(600, 664, 5, 45, bits, bits/2, bits, bits-1, bits-3*bits/16) // more hits than a block gathers

@@ -98,8 +98,9 @@ std::set<Event *> events;
 std::set<Module *> modules;
 size_t total;
 int capability = 90, devices = 1, live, processors = 2, order = LATE, running_on;
-std::string fail_call, broken, faulty, hanging;
-int fail_at, fail_code, fault_code;
+std::string fail_call, broken, hanging;
+std::map<std::string, int> faults; // by how a kernel's name begins: what it fails with
+int fail_at, fail_code;
 int waiting; // threads that wait for a kernel that hangs
 std::condition_variable_any changed; // hanging, or waiting
 unsigned seed = 1;
@@ -208,12 +209,13 @@ template <class T> int wait_for(Call &call, T work) {
   }
 }
 
-// idle waits for a kernel that hangs on any stream of the context at hand, as calls do that give something back.
+// idle waits while a kernel hangs on any stream of the context at hand, as calls do that give something back.
 int idle(Call &call) {
   int handle = current();
   return wait_for(call, [=] {
     for (Stream *s : streams)
-      if (s->device == handle && !s->work.empty() && begins(s->work.front().kernel, hanging)) return (int)HANGS;
+      for (Work &w : s->work)
+        if (s->device == handle && begins(w.kernel, hanging)) return (int)HANGS;
     return (int)OK;
   });
 }
@@ -326,7 +328,7 @@ API fake_reset(size_t memory, int devices_, int capability_, int processors_) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   log_.clear(), called.clear(), used.clear(), sticky.clear(), times.clear();
   total = memory, devices = devices_, capability = capability_, processors = processors_, order = LATE;
-  fail_call.clear(), broken.clear(), faulty.clear();
+  fail_call.clear(), broken.clear(), faults.clear();
   fail_at = fail_code = 0, pretended = 0;
   return OK;
 }
@@ -345,7 +347,7 @@ API fake_break(const char *kernel) { // a kernel whose name begins so does nothi
 }
 API fake_fault(const char *kernel, int code) { // a kernel whose name begins so takes its context with it, with this error
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  return faulty = kernel, fault_code = code, (int)OK;
+  return faults[kernel] = code, (int)OK;
 }
 API fake_hang(const char *kernel) { // a kernel whose name begins so does not end until fake_release
   std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -577,7 +579,9 @@ API cuLaunchKernel(Program *function, unsigned x, unsigned y, unsigned z, unsign
     return complain("shape of a launch");
   std::vector<char> argument((char *)params[0], (char *)params[0] + p->argument);
   bool skip = begins(p->name, broken);
-  int fails = begins(p->name, faulty) ? fault_code : OK;
+  int fails = OK;
+  for (auto &f : faults)
+    if (begins(p->name, f.first)) fails = f.second;
   return put(s, [=] {
     take_time(p->name);
     return skip || fails ? fails : run(*p, s->device, argument.data(), x, bx, shared);
