@@ -39,6 +39,7 @@ type driver struct {
 	streamCreate      func(stream *uintptr, flags uint32) result
 	streamDestroy     func(stream uintptr) result
 	streamSynchronize func(stream uintptr) result
+	streamQuery       func(stream uintptr) result
 	streamWaitEvent   func(stream, event uintptr, flags uint32) result
 
 	eventCreate      func(event *uintptr, flags uint32) result
@@ -65,7 +66,7 @@ func (d *driver) symbols() map[string]any {
 		"cuModuleLoadDataEx": &d.moduleLoad, "cuModuleUnload": &d.moduleUnload, "cuModuleGetFunction": &d.moduleGetFunc,
 		"cuLaunchKernel": &d.launchKernel,
 		"cuStreamCreate": &d.streamCreate, "cuStreamDestroy_v2": &d.streamDestroy,
-		"cuStreamSynchronize": &d.streamSynchronize, "cuStreamWaitEvent": &d.streamWaitEvent,
+		"cuStreamSynchronize": &d.streamSynchronize, "cuStreamQuery": &d.streamQuery, "cuStreamWaitEvent": &d.streamWaitEvent,
 		"cuEventCreate": &d.eventCreate, "cuEventDestroy_v2": &d.eventDestroy, "cuEventRecord": &d.eventRecord,
 		"cuEventSynchronize": &d.eventSynchronize, "cuEventElapsedTime": &d.eventElapsedTime,
 	}

@@ -29,6 +29,7 @@ type result int32
 const (
 	success     result = 0
 	outOfMemory result = 2
+	notReady    result = 600
 )
 
 // Those that a kernel may be to blame for, by what it did or by what it needs.

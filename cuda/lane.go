@@ -21,7 +21,8 @@ type lane struct {
 	// Of the scan under way.
 	batch  *Batch
 	kernel *kernel
-	busy   float64 // seconds
+	timed  bool
+	busy   float64 // seconds, where it is timed
 
 	// Of its launch.
 	segments []segment

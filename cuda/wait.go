@@ -22,7 +22,18 @@ func (d *Device) await(name string, call func() result) error {
 	}
 }
 
-// awaitStream waits until a stream has nothing to do.
+// awaitStream waits until a stream has nothing to do. Where that is so already, as after a search that has compared something
+// on the CPU meanwhile, no thread is needed.
 func (d *Device) awaitStream(stream uintptr) error {
+	var code result
+	err := d.within(func() error {
+		if code = d.driver.streamQuery(stream); code == notReady {
+			return nil
+		}
+		return d.call("cuStreamQuery", code)
+	})
+	if err != nil || code == success {
+		return err
+	}
 	return d.await("cuStreamSynchronize", func() result { return d.driver.streamSynchronize(stream) })
 }

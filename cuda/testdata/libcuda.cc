@@ -605,6 +605,11 @@ API cuStreamSynchronize(Stream *s) {
   ON_STREAM(s);
   return wait_for(call, [=] { return finish(s); });
 }
+API cuStreamQuery(Stream *s) {
+  IN_CONTEXT("cuStreamQuery");
+  ON_STREAM(s);
+  return s->work.empty() ? OK : NOT_READY;
+}
 API cuStreamWaitEvent(Stream *s, Event *e, unsigned flags) {
   IN_CONTEXT("cuStreamWaitEvent", " %u", flags);
   ON_STREAM(s);
