@@ -152,7 +152,7 @@ func TestDeviceLost(t *testing.T) {
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)
 			batch := newFlood(1, table, 0, 10_000).batch()
-			f.Fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
+			f.Fail(call, after, 719)                         // in the middle: the hits come in parts, and some are there already
 			err := d.scan(batch, d.kernels[0], func(Hit) {}) // timed, for the sake of cuEventElapsedTime
 			if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), call) {
 				t.Fatalf("got %v, want ErrDeviceLost and %s", err, call)

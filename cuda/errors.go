@@ -46,14 +46,17 @@ const (
 	launchFailed        result = 719
 )
 
-// errNoSuchHit is what a kernel has found that is not in its batch.
-var errNoSuchHit = errors.New("a hit of a query or row that there is not")
+// Results that no kernel can have which is right.
+var (
+	errNoSuchHit   = errors.New("a hit of a query or row that there is not")
+	errTooManyHits = errors.New("more hits of one row and one query than there is room for")
+)
 
 // fault says whether a kernel may be to blame for the loss of the device.
 func fault(err error) bool {
 	var failed *callError
 	if !errors.As(err, &failed) {
-		return errors.Is(err, errNoSuchHit)
+		return errors.Is(err, errNoSuchHit) || errors.Is(err, errTooManyHits)
 	}
 	switch failed.code {
 	case illegalAddress, outOfResources, launchTimeout, deviceAssert, hardwareStackError, illegalInstruction,

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 )
 
@@ -129,7 +128,7 @@ func (l *lane) compare(parts []part, visit func(Hit)) error {
 func (l *lane) halve(parts []part, visit func(Hit)) error {
 	a, b, ok := halves(parts)
 	if !ok {
-		return fmt.Errorf("%w: no room for a single hit", ErrMemory)
+		return l.device.setLost(errTooManyHits)
 	}
 	if err := l.compare(a, visit); err != nil {
 		return err

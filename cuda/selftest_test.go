@@ -30,6 +30,10 @@ var selfTestMutants = []mutant{
 	{name: "segments: all units are of the first", file: "imma.ptx", mark: "entry imma16(", find: ownSegment, replace: "$1, 4096;"},
 	{name: "stage: longer than its room", file: "imma.ptx", mark: "entry imma4(", find: `min\.u32 (\t%r\d+, %r\d+), 128;`,
 		replace: "min.u32 $1, 2048;"},
+	{name: "overflow: room for 4,000 hits, however much there is", file: "popcount.ptx", find: `(setp\.ge\.u64 \t%p\d+, %rd\d+), %rd\d+;`,
+		replace: "$1, 4000;", every: true},
+	{name: "overflow: a count that cannot be", file: "popcount.ptx", find: `(atom\.global\.add\.u64 \t%rd\d+, \[%rd\d+\]), %rd\d+;`,
+		replace: "$1, 1099511627776;", every: true},
 }
 
 const (
@@ -55,8 +59,7 @@ func (m mutated) ReadFile(name string) ([]byte, error) {
 // A kernel that is wrong, in whatever way, is not offered; all others are.
 func TestSelfTestRefuses(t *testing.T) {
 	for _, m := range selfTestMutants {
-		entry := strings.TrimSuffix(strings.TrimPrefix(m.mark, "entry "), "(")
-		t.Run(entry+" "+m.name, func(t *testing.T) {
+		t.Run(m.mark+" "+m.name, func(t *testing.T) {
 			f := newFake(t)
 			f.Complains = true // of a stage that is too long
 			d := f.open(t, func(c *Config) { c.ptx = mutated{ptx, m.file, []byte(m.mutate(t))} })

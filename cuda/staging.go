@@ -115,5 +115,5 @@ func (d *Device) destroyEvent(event uintptr) error {
 	if event == 0 {
 		return nil
 	}
-	return d.call("cuEventDestroy", d.driver.eventDestroy(event))
+	return d.await("cuEventDestroy", func() result { return d.driver.eventDestroy(event) })
 }
