@@ -83,7 +83,8 @@ type Device struct {
 	faulty     map[string]error // by kernel: what it did to the context
 	forced     *kernel
 	lanes      chan *lane
-	piece      int // queries a unit, in the self-test; 0: as many as pieceOf says
+	piece      int          // queries a unit, in the self-test; 0: as many as pieceOf says
+	waiters    chan *waiter // that have nothing to do
 	opened     bool
 
 	use   sync.RWMutex // scans read; Free and Close write, and so wait for scans
@@ -133,7 +134,7 @@ func find(config Config) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, log: config.Logger, timeout: config.Timeout, sizes: config.sizes, trial: config.trial, ptx: config.ptx,
-		faulty: map[string]error{}, tables: map[*Rows]struct{}{}}
+		faulty: map[string]error{}, tables: map[*Rows]struct{}{}, waiters: make(chan *waiter, config.Scans+1)}
 	if err := d.identify(config.Device); err != nil {
 		return nil, unavailable{err}
 	}
@@ -278,6 +279,7 @@ func (d *Device) Close() error {
 	d.closed = true
 	// A lost device cannot be asked any more.
 	err := d.within(d.dismantle)
+	d.stopWaiters()
 	if errors.Is(err, ErrDeviceLost) {
 		err = nil
 	}
