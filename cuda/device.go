@@ -3,29 +3,38 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Config says which device to open, and how. Default has values for all of it.
 type Config struct {
-	Device  int          // number of the device, from 0
-	Budget  int64        // bytes of device memory at most; 0: no limit but 90 % of what is free now
-	Kernel  string       // name of the kernel to scan with; "": any, the fastest by a short trial
-	Scans   int          // that run at once, 1 or more; others wait
+	Device int    // number of the device, from 0
+	Budget int64  // bytes of device memory at most; 0: no limit but 90 % of what is free now
+	Kernel string // name of the kernel to scan with; "": any, the fastest by a short trial
+	Scans  int    // that run at once, 1 or more; others wait
+	// Timeout is how long the device may take to answer, more than 0: one that takes longer is lost. It has to be more than
+	// the longest launch takes.
+	Timeout time.Duration
 	Logger  *slog.Logger // told of kernels that are not offered, and of a lost device
 	Library string       // path of the driver's library, or its name, which the loader finds
 
 	sizes sizes
+	trial trial
+	ptx   fs.ReadFileFS // the kernels
 }
 
 // Default is the first device, with nearly all of its free memory and without a log.
 func Default() Config {
 	return Config{
-		Scans: 2, Logger: slog.New(slog.DiscardHandler), Library: "libcuda.so.1",
-		sizes: sizes{staging: 1 << 20, hits: 1 << 17, maxHits: 1 << 24, pages: 1 << 32 / pageRows, chunk: 1 << 22, trial: 1 << 18},
+		Scans: 2, Timeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler), Library: "libcuda.so.1",
+		sizes: sizes{staging: 1 << 20, hits: 1 << 17, maxHits: 1 << 24, pages: 1 << 32 / pageRows, chunk: 1 << 22},
+		trial: trial{rows: 1 << 18, queries: 2048, warmUp: 100 * time.Millisecond, rounds: 7, limit: time.Second},
+		ptx:   ptx,
 	}
 }
 
@@ -34,6 +43,9 @@ func (c *Config) validate() error {
 	if c.Device < 0 || c.Budget < 0 || c.Scans < 1 {
 		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more",
 			c.Device, c.Budget, c.Scans))
+	}
+	if c.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %v: want more than 0", c.Timeout))
 	}
 	if c.Logger == nil {
 		errs = append(errs, errors.New("no logger"))
@@ -51,14 +63,16 @@ type sizes struct {
 	maxHits int // room for hits at most
 	pages   int // of row numbers a launch: they have 32 bits
 	chunk   int // rows of a chunk at most, beyond what is asked for at once
-	trial   int // rows to time the kernels on
 }
 
 // Device is one GPU. Its methods, and those of its Rows, may be called from any goroutine.
 type Device struct {
 	driver     *driver
 	log        *slog.Logger
+	timeout    time.Duration
 	sizes      sizes
+	trial      trial
+	ptx        fs.ReadFileFS
 	handle     int32
 	context    uintptr
 	name       string
@@ -66,12 +80,19 @@ type Device struct {
 	capability int // 75 for 7.5
 	modules    []uintptr
 	kernels    []*kernel
+	faulty     map[string]error // by kernel: what it did to the context
 	forced     *kernel
 	lanes      chan *lane
+	piece      int          // queries a unit, in the self-test; 0: as many as pieceOf says
+	waiters    chan *waiter // that have nothing to do
+	opened     bool
 
-	use  sync.RWMutex // scans read; Free and Close write, and so wait for scans
-	lost atomic.Pointer[error]
+	use   sync.RWMutex // scans read; Free and Close write, and so wait for scans
+	lost  atomic.Pointer[error]
+	hangs atomic.Bool            // a thread is left in the driver
+	last  atomic.Pointer[kernel] // launched
 
+	choice  sync.Mutex // trials go one after the other
 	mu      sync.Mutex // for all below
 	closed  bool
 	budget  int64
@@ -102,6 +123,7 @@ func open(config Config) (*Device, error) {
 	if err := d.start(config); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.opened = true
 	return d, nil
 }
 
@@ -111,11 +133,16 @@ func find(config Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{driver: driver, log: config.Logger, sizes: config.sizes, tables: map[*Rows]struct{}{}}
+	d := &Device{driver: driver, log: config.Logger, timeout: config.Timeout, sizes: config.sizes, trial: config.trial, ptx: config.ptx,
+		faulty: map[string]error{}, tables: map[*Rows]struct{}{}, waiters: make(chan *waiter, config.Scans+1)}
 	if err := d.identify(config.Device); err != nil {
 		return nil, unavailable{err}
 	}
-	return d, d.driver.err("cuDevicePrimaryCtxRetain", driver.primaryCtxRetain(&d.context, d.handle))
+	return d, d.retain()
+}
+
+func (d *Device) retain() error {
+	return d.driver.err("cuDevicePrimaryCtxRetain", d.driver.primaryCtxRetain(&d.context, d.handle))
 }
 
 func (d *Device) identify(ordinal int) error {
@@ -159,8 +186,30 @@ func (d *Device) attributes() error {
 	return nil
 }
 
-// start makes all that scans need.
+// start makes all that scans need, and tests the kernels. One that faults takes the context with it: then all is made again,
+// without this kernel.
 func (d *Device) start(config Config) error {
+	for {
+		if err := d.equip(config); err != nil {
+			return err
+		}
+		k, err := d.selfTest()
+		if err == nil {
+			return d.force(config.Kernel)
+		}
+		if k == nil || !fault(err) {
+			return err
+		}
+		d.log.Error("cuda kernel not offered: it faults; the context is reset", "device", d.name, "kernel", k.name, "err", err)
+		d.faulty[k.name] = err
+		if err := d.reset(); err != nil {
+			return unavailable{fmt.Errorf("kernel %s: %w; %w", k.name, err, d.faulty[k.name])}
+		}
+	}
+}
+
+// equip makes what the self-test needs.
+func (d *Device) equip(config Config) error {
 	d.lanes = make(chan *lane, config.Scans)
 	steps := []func() error{
 		func() error { return d.grant(config.Budget) },
@@ -173,10 +222,23 @@ func (d *Device) start(config Config) error {
 			return err
 		}
 	}
-	if err := d.selfTest(); err != nil {
+	return nil
+}
+
+// reset makes a new context after a fault, from which on every call in the old one fails. The context is that of the whole
+// process: whoever else uses the device in it has lost what was there by the fault, and has to do the same.
+func (d *Device) reset() error {
+	if err := d.driver.err("cuDevicePrimaryCtxReset", d.driver.primaryCtxReset(d.handle)); err != nil {
 		return err
 	}
-	return d.force(config.Kernel)
+	d.driver.primaryCtxRelease(d.handle) // whether the reset has done so depends on the driver; once more does no harm
+	if err := d.retain(); err != nil {
+		return err
+	}
+	d.lost.Store(nil)
+	d.staging, d.modules, d.kernels, d.used = staging{}, nil, nil, 0
+	clear(d.tables)
+	return nil
 }
 
 // grant sets the budget.
@@ -217,8 +279,12 @@ func (d *Device) Close() error {
 	d.closed = true
 	// A lost device cannot be asked any more.
 	err := d.within(d.dismantle)
+	d.stopWaiters()
 	if errors.Is(err, ErrDeviceLost) {
 		err = nil
+	}
+	if d.hangs.Load() {
+		return err // the context stays: giving it back would wait for the device
 	}
 	return errors.Join(err, d.driver.err("cuDevicePrimaryCtxRelease", d.driver.primaryCtxRelease(d.handle)))
 }
@@ -254,10 +320,14 @@ func (d *Device) call(name string, code result) error {
 	return d.setLost(err)
 }
 
-// setLost counts the device as lost from now on.
+// setLost counts the device as lost from now on. The driver tells of a fault with whatever call comes next, and not by which
+// kernel; Open tells by itself.
 func (d *Device) setLost(err error) error {
 	err = fmt.Errorf("%w: %w", ErrDeviceLost, err)
-	if d.lost.CompareAndSwap(nil, &err) {
+	if k := d.last.Load(); k != nil {
+		err = fmt.Errorf("%w (launched last: kernel %s)", err, k.name)
+	}
+	if d.lost.CompareAndSwap(nil, &err) && d.opened {
 		d.log.Error("cuda device lost", "device", d.name, "err", err)
 	}
 	return err

@@ -18,6 +18,7 @@ type driver struct {
 	primaryCtxSetFlags func(device int32, flags uint32) result
 	primaryCtxRetain   func(context *uintptr, device int32) result
 	primaryCtxRelease  func(device int32) result
+	primaryCtxReset    func(device int32) result
 	ctxPushCurrent     func(context uintptr) result
 	ctxPopCurrent      func(context *uintptr) result
 
@@ -38,6 +39,7 @@ type driver struct {
 	streamCreate      func(stream *uintptr, flags uint32) result
 	streamDestroy     func(stream uintptr) result
 	streamSynchronize func(stream uintptr) result
+	streamQuery       func(stream uintptr) result
 	streamWaitEvent   func(stream, event uintptr, flags uint32) result
 
 	eventCreate      func(event *uintptr, flags uint32) result
@@ -56,15 +58,15 @@ func (d *driver) symbols() map[string]any {
 		"cuDeviceGetCount": &d.deviceGetCount, "cuDeviceGet": &d.deviceGet,
 		"cuDeviceGetName": &d.deviceGetName, "cuDeviceGetAttribute": &d.deviceGetAttribute,
 		"cuDevicePrimaryCtxSetFlags_v2": &d.primaryCtxSetFlags, "cuDevicePrimaryCtxRetain": &d.primaryCtxRetain,
-		"cuDevicePrimaryCtxRelease_v2": &d.primaryCtxRelease,
-		"cuCtxPushCurrent_v2":          &d.ctxPushCurrent, "cuCtxPopCurrent_v2": &d.ctxPopCurrent,
+		"cuDevicePrimaryCtxRelease_v2": &d.primaryCtxRelease, "cuDevicePrimaryCtxReset_v2": &d.primaryCtxReset,
+		"cuCtxPushCurrent_v2": &d.ctxPushCurrent, "cuCtxPopCurrent_v2": &d.ctxPopCurrent,
 		"cuMemGetInfo_v2": &d.memGetInfo, "cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree,
 		"cuMemHostAlloc": &d.memHostAlloc, "cuMemFreeHost": &d.memFreeHost,
 		"cuMemcpyHtoDAsync_v2": &d.memcpyHtoD, "cuMemcpyDtoHAsync_v2": &d.memcpyDtoH, "cuMemsetD32Async": &d.memsetD32,
 		"cuModuleLoadDataEx": &d.moduleLoad, "cuModuleUnload": &d.moduleUnload, "cuModuleGetFunction": &d.moduleGetFunc,
 		"cuLaunchKernel": &d.launchKernel,
 		"cuStreamCreate": &d.streamCreate, "cuStreamDestroy_v2": &d.streamDestroy,
-		"cuStreamSynchronize": &d.streamSynchronize, "cuStreamWaitEvent": &d.streamWaitEvent,
+		"cuStreamSynchronize": &d.streamSynchronize, "cuStreamQuery": &d.streamQuery, "cuStreamWaitEvent": &d.streamWaitEvent,
 		"cuEventCreate": &d.eventCreate, "cuEventDestroy_v2": &d.eventDestroy, "cuEventRecord": &d.eventRecord,
 		"cuEventSynchronize": &d.eventSynchronize, "cuEventElapsedTime": &d.eventElapsedTime,
 	}

@@ -29,7 +29,42 @@ type result int32
 const (
 	success     result = 0
 	outOfMemory result = 2
+	notReady    result = 600
 )
+
+// Those that a kernel may be to blame for, by what it did or by what it needs.
+const (
+	illegalAddress      result = 700
+	outOfResources      result = 701
+	launchTimeout       result = 702
+	deviceAssert        result = 710
+	hardwareStackError  result = 714
+	illegalInstruction  result = 715
+	misalignedAddress   result = 716
+	invalidAddressSpace result = 717
+	invalidPC           result = 718
+	launchFailed        result = 719
+)
+
+// Results that no kernel can have which is right.
+var (
+	errNoSuchHit   = errors.New("a hit of a query or row that there is not")
+	errTooManyHits = errors.New("more hits of one row and one query than there is room for")
+)
+
+// fault says whether a kernel may be to blame for the loss of the device.
+func fault(err error) bool {
+	var failed *callError
+	if !errors.As(err, &failed) {
+		return errors.Is(err, errNoSuchHit) || errors.Is(err, errTooManyHits)
+	}
+	switch failed.code {
+	case illegalAddress, outOfResources, launchTimeout, deviceAssert, hardwareStackError, illegalInstruction,
+		misalignedAddress, invalidAddressSpace, invalidPC, launchFailed:
+		return true
+	}
+	return false
+}
 
 // callError is a call of the driver that failed.
 type callError struct {

@@ -5,6 +5,7 @@ package cuda
 import (
 	"os"
 	"testing"
+	"time"
 
 	"refrain/cuda/cudatest"
 )
@@ -25,7 +26,8 @@ func (f fake) open(tb testing.TB, changes ...func(*Config)) *Device {
 	config := Default()
 	config.Library = f.Library
 	s := &config.sizes
-	s.staging, s.hits, s.trial, s.chunk = 3000, 1<<12, 64, 4*chunkUnit
+	s.staging, s.hits, s.chunk = 3000, 1<<12, 4*chunkUnit
+	config.trial = trial{rows: 64, queries: 64, warmUp: time.Microsecond, rounds: 3, limit: time.Second}
 	for _, change := range changes {
 		change(&config)
 	}

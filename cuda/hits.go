@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"math"
 	"slices"
 )
@@ -27,25 +26,31 @@ func (l *lane) read(first, n int) error {
 	return d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream))
 }
 
-func (l *lane) synchronize() error {
-	return l.device.call("cuStreamSynchronize", l.device.driver.streamSynchronize(l.stream))
-}
-
 // counted waits for the kernel and returns the number of hits: more than there can be where too much was asked at once.
 func (l *lane) counted() (uint64, error) {
 	if l.tooLarge {
 		return math.MaxUint64, nil
 	}
-	if err := l.synchronize(); err != nil {
+	if err := l.device.awaitStream(l.stream); err != nil {
 		return 0, err
 	}
+	if l.timed {
+		if err := l.device.within(l.clock); err != nil {
+			return 0, err
+		}
+	}
+	return l.count.slice[0], nil
+}
+
+// clock adds the time of the kernel.
+func (l *lane) clock() error {
 	d := l.device
 	var milliseconds float32
 	if err := d.call("cuEventElapsedTime", d.driver.eventElapsedTime(&milliseconds, l.start, l.end)); err != nil {
-		return 0, err
+		return err
 	}
 	l.busy += float64(milliseconds) / 1000
-	return l.count.slice[0], nil
+	return nil
 }
 
 // collect reads the hits, of which the first are here, and shows them.
@@ -53,10 +58,10 @@ func (l *lane) collect(parts []part, found int, visit func(Hit)) error {
 	l.raw = append(l.raw[:0], l.back.slice[:min(found, l.peek())]...)
 	for len(l.raw) < found {
 		n := min(found-len(l.raw), len(l.back.slice))
-		if err := l.read(len(l.raw), n); err != nil {
+		if err := l.device.within(func() error { return l.read(len(l.raw), n) }); err != nil {
 			return err
 		}
-		if err := l.synchronize(); err != nil {
+		if err := l.device.awaitStream(l.stream); err != nil {
 			return err
 		}
 		l.raw = append(l.raw, l.back.slice[:n]...)
@@ -103,7 +108,7 @@ func (g *grouped) group(hits []hit, queries int) {
 func (l *lane) show(parts []part, visit func(Hit)) error {
 	for _, h := range l.raw {
 		if int(h.query) >= l.batch.size() || int(h.row/pageRows) >= len(l.pages) {
-			return l.device.setLost(errors.New("a hit of a query or row that there is not"))
+			return l.device.setLost(errNoSuchHit)
 		}
 	}
 	l.grouped.group(l.raw, l.batch.size())

@@ -12,6 +12,7 @@ import (
 type kernel struct {
 	name      string
 	file      string
+	below     int        // capability from which on it is not offered; 0: none
 	functions []function // by words
 }
 
@@ -45,7 +46,7 @@ func kernels() []*kernel {
 			{name: "imma16", words: 16, tile: 128, shared: bytes(16<<10 + 32*8)},
 			{name: "imma32", words: 32, tile: 128, shared: bytes(16<<10 + 16*8)},
 		}},
-		{name: "bmma", file: "bmma.ptx", functions: []function{
+		{name: "bmma", file: "bmma.ptx", below: 100, functions: []function{
 			{name: "bmma2", words: 2, tile: 1024, shared: bytes(8<<10 + 512*8)},
 			{name: "bmma4", words: 4, tile: 1024, shared: bytes(8<<10 + 512*8)},
 			{name: "bmma8", words: 8, tile: 512, shared: bytes(8<<10 + 256*8)},
@@ -98,10 +99,20 @@ func (d *Device) force(name string) (err error) {
 	return err
 }
 
-// load has the driver compile the kernels. One that needs a later device is left out; without any, nothing works.
+// load has the driver compile the kernels. One that needs another device, or that has faulted on this one, is left out;
+// without any, nothing works.
 func (d *Device) load() error {
 	var refused []error
 	for _, k := range kernels() {
+		if k.below > 0 && d.capability >= k.below {
+			d.log.Info("cuda kernel not offered: its instructions are emulated from some capability on", "device", d.name,
+				"capability", d.capability, "kernel", k.name, "below", k.below)
+			continue
+		}
+		if err := d.faulty[k.name]; err != nil {
+			refused = append(refused, err)
+			continue
+		}
 		if err := d.loadKernel(k); err != nil {
 			d.log.Warn("cuda kernel not offered", "device", d.name, "capability", d.capability, "kernel", k.name, "err", err)
 			refused = append(refused, fmt.Errorf("load kernel %s: %w", k.name, err))
@@ -133,7 +144,7 @@ func (d *Device) loadKernel(k *kernel) error {
 
 // compile loads a module; when the driver refuses it, the error has its reasons.
 func (d *Device) compile(file string) (module uintptr, err error) {
-	text, err := ptx.ReadFile(file)
+	text, err := d.ptx.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}

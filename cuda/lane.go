@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 )
 
@@ -22,7 +21,8 @@ type lane struct {
 	// Of the scan under way.
 	batch  *Batch
 	kernel *kernel
-	busy   float64 // seconds
+	timed  bool
+	busy   float64 // seconds, where it is timed
 
 	// Of its launch.
 	segments []segment
@@ -120,7 +120,7 @@ func (l *lane) finish(parts []part, visit func(Hit)) error {
 }
 
 func (l *lane) compare(parts []part, visit func(Hit)) error {
-	if err := l.launch(parts); err != nil {
+	if err := l.device.within(func() error { return l.launch(parts) }); err != nil {
 		return err
 	}
 	return l.finish(parts, visit)
@@ -129,7 +129,7 @@ func (l *lane) compare(parts []part, visit func(Hit)) error {
 func (l *lane) halve(parts []part, visit func(Hit)) error {
 	a, b, ok := halves(parts)
 	if !ok {
-		return fmt.Errorf("%w: no room for a single hit", ErrMemory)
+		return l.device.setLost(errTooManyHits)
 	}
 	if err := l.compare(a, visit); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (l *lane) moreRoom(found uint64) (bool, error) {
 	if found > uint64(limit) {
 		return false, nil
 	}
-	err := l.makeRoom(int(min(limit, 1<<bits.Len64(found-1))))
+	err := d.within(func() error { return l.makeRoom(int(min(limit, 1<<bits.Len64(found-1)))) })
 	if errors.Is(err, ErrMemory) {
 		return false, nil
 	}
@@ -157,8 +157,7 @@ func (l *lane) close() error {
 		return nil
 	}
 	return errors.Join(d.release(l.memory), d.release(l.found), d.release(l.hits), l.count.free(d), l.back.free(d),
-		d.destroyEvent(l.start), d.destroyEvent(l.end),
-		d.call("cuStreamDestroy", d.driver.streamDestroy(l.stream)))
+		d.destroyEvent(l.start), d.destroyEvent(l.end), d.destroyStream(l.stream))
 }
 
 // dismantle gives back all there is. No scan runs.
@@ -172,7 +171,7 @@ func (d *Device) dismantle() error {
 	}
 	err = errors.Join(err, d.staging.close(d))
 	for _, module := range d.modules {
-		err = errors.Join(err, d.call("cuModuleUnload", d.driver.moduleUnload(module)))
+		err = errors.Join(err, d.await("cuModuleUnload", func() result { return d.driver.moduleUnload(module) }))
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func inWords[T segment | uint64](slice []T) []uint32 {
 // launch starts the kernel on some parts of the batch.
 func (l *lane) launch(parts []part) error {
 	d, f := l.device, l.kernel.function(l.batch.words)
-	piece := pieceOf(parts, f.tile, d.processors)
+	piece := d.pieceOf(parts, f.tile)
 	blocks := l.number(parts, f.tile, piece)
 	if l.tooLarge = blocks > maxBlocks || len(l.pages) > d.sizes.pages; l.tooLarge {
 		return nil
@@ -68,6 +68,9 @@ func (l *lane) launch(parts []part) error {
 }
 
 func (l *lane) record(event uintptr) error {
+	if !l.timed {
+		return nil
+	}
 	return l.device.call("cuEventRecord", l.device.driver.eventRecord(event, l.stream))
 }
 

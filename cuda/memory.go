@@ -30,7 +30,7 @@ func (d *Device) release(b block) error {
 		return nil
 	}
 	d.used -= b.bytes
-	return d.call("cuMemFree", d.driver.memFree(b.at))
+	return d.await("cuMemFree", func() result { return d.driver.memFree(b.at) })
 }
 
 // pinned is host memory that the device copies from and to by itself.
@@ -53,5 +53,6 @@ func (p *pinned[T]) free(d *Device) error {
 	if p.at == nil {
 		return nil
 	}
-	return d.call("cuMemFreeHost", d.driver.memFreeHost(p.at))
+	at := p.at
+	return d.await("cuMemFreeHost", func() result { return d.driver.memFreeHost(at) })
 }

@@ -32,6 +32,14 @@ func (s *segment) tiles(tile int) int {
 	return (int(s.to)+tile-1)>>shift - int(s.from)>>shift
 }
 
+// pieceOf is the number of queries a unit.
+func (d *Device) pieceOf(parts []part, tile int) int {
+	if d.piece > 0 {
+		return d.piece
+	}
+	return pieceOf(parts, tile, d.processors)
+}
+
 // pieceOf is the number of queries a unit that gives each multiprocessor some sixteen units, within bounds: less would
 // leave some idle at the end, more would load rows and queries more often.
 func pieceOf(parts []part, tile, processors int) int {

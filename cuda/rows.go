@@ -172,7 +172,7 @@ func (r *Rows) Free() error {
 // free waits for copies into the rows.
 func (r *Rows) free() error {
 	d := r.device
-	err := d.call("cuStreamSynchronize", d.driver.streamSynchronize(d.staging.stream))
+	err := d.awaitStream(d.staging.stream)
 	for _, c := range r.chunks {
 		err = errors.Join(err, d.release(c.memory))
 	}

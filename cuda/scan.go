@@ -5,7 +5,7 @@ import "fmt"
 // Scan does all jobs of a batch in one launch; see Wait.
 func (d *Device) Scan(b *Batch, visit func(Hit)) error { return d.scan(b, nil, visit) }
 
-// scan scans by kernel k, or by the one chosen where it is nil.
+// scan scans by kernel k, and takes its time; or by the one chosen where k is nil.
 func (d *Device) scan(b *Batch, k *kernel, visit func(Hit)) error {
 	if err := d.begin(b, k); err != nil {
 		return err
@@ -30,11 +30,13 @@ func (d *Device) begin(b *Batch, k *kernel) error {
 	if len(b.parts) == 0 {
 		return nil
 	}
-	if k == nil {
+	timed := k != nil
+	if !timed {
 		k = d.kernelFor(b.words)
 	}
 	b.lane = <-d.lanes
-	b.lane.batch, b.lane.kernel, b.lane.busy = b, k, 0
+	b.lane.batch, b.lane.kernel, b.lane.timed, b.lane.busy = b, k, timed, 0
+	d.last.Store(k)
 	if err := d.within(func() error { return b.lane.launch(b.parts) }); err != nil {
 		b.end()
 		return fmt.Errorf("scan: %w", err)
@@ -64,7 +66,7 @@ func (b *Batch) Wait(visit func(Hit)) error {
 		return nil
 	}
 	d := b.lane.device
-	err := d.within(func() error { return b.lane.finish(b.parts, visit) })
+	err := b.lane.finish(b.parts, visit)
 	b.end()
 	d.use.RUnlock()
 	if err != nil {

@@ -177,7 +177,7 @@ func TestOverflow(t *testing.T) {
 	for i, most := range []int{1 << 20, 300, 200} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			f.Order(cudatest.Orders()[i])
-			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.maxHits, c.sizes.staging, c.sizes.trial = 200, most, 1000, 64 })
+			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.maxHits, c.sizes.staging = 200, most, 1000 })
 			random := rand.New(rand.NewPCG(2, 2))
 			table := MustTable(t, d, random, 1, 2500)
 			for _, k := range d.kernels {
@@ -210,7 +210,7 @@ func TestOverflowWithoutMemory(t *testing.T) {
 		"a large part": func(int64) int64 { return 32 * hitBytes * 3000 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := f.open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging, c.sizes.trial = 1, 1000, 1000, 64 })
+			d := f.open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging = 1, 1000, 1000 })
 			table := MustTable(t, d, rand.New(rand.NewPCG(3, 3)), 1, 4000)
 			before := d.lane(t).room
 			d.budget = budget(d.used)

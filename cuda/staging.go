@@ -19,6 +19,7 @@ type stagingBuffer struct {
 	filled int
 	read   uintptr // event: the device has read the buffer
 	sent   bool    // read has been recorded
+	copies int     // since it was empty
 }
 
 func (d *Device) openStaging() error {
@@ -55,6 +56,7 @@ func (d *Device) upload(to uint64, tables ...[]uint32) error {
 		if err := d.copyIn(to, b.memory.slice[from:], n); err != nil {
 			return err
 		}
+		b.copies++
 		to += uint64(n)
 	}
 	return nil
@@ -80,11 +82,15 @@ func (d *Device) copyIn(to uint64, from []uint32, bytes uintptr) error {
 	return d.call("cuMemcpyHtoDAsync", d.driver.memcpyHtoD(to, unsafe.Pointer(&from[0]), bytes, d.staging.stream))
 }
 
+// maxCopies is how many copies a buffer is used for before it is waited for, however small they are: a call that finds the
+// queue of a stream full waits for the device, and nothing watches it. Drivers have room for some 1,000.
+const maxCopies = 256
+
 // room is a buffer that is not full.
 func (d *Device) room() (*stagingBuffer, error) {
 	s := &d.staging
 	b := &s.buffers[s.current]
-	if b.filled < len(b.memory.slice) {
+	if b.filled < len(b.memory.slice) && b.copies < maxCopies {
 		return b, nil
 	}
 	if err := d.call("cuEventRecord", d.driver.eventRecord(b.read, s.stream)); err != nil {
@@ -93,11 +99,11 @@ func (d *Device) room() (*stagingBuffer, error) {
 	b.sent = true
 	s.current = 1 - s.current
 	next := &s.buffers[s.current]
-	next.filled = 0
+	next.filled, next.copies = 0, 0
 	if !next.sent {
 		return next, nil
 	}
-	return next, d.call("cuEventSynchronize", d.driver.eventSynchronize(next.read))
+	return next, d.await("cuEventSynchronize", func() result { return d.driver.eventSynchronize(next.read) })
 }
 
 // awaitUploads makes a stream wait for all that was uploaded. The caller holds mu.
@@ -112,17 +118,21 @@ func (s *staging) close(d *Device) error {
 	if s.stream == 0 {
 		return nil
 	}
-	err := d.call("cuStreamSynchronize", d.driver.streamSynchronize(s.stream))
+	err := d.awaitStream(s.stream)
 	for i := range s.buffers {
 		b := &s.buffers[i]
 		err = errors.Join(err, b.memory.free(d), d.destroyEvent(b.read))
 	}
-	return errors.Join(err, d.destroyEvent(s.copied), d.call("cuStreamDestroy", d.driver.streamDestroy(s.stream)))
+	return errors.Join(err, d.destroyEvent(s.copied), d.destroyStream(s.stream))
+}
+
+func (d *Device) destroyStream(stream uintptr) error {
+	return d.await("cuStreamDestroy", func() result { return d.driver.streamDestroy(stream) })
 }
 
 func (d *Device) destroyEvent(event uintptr) error {
 	if event == 0 {
 		return nil
 	}
-	return d.call("cuEventDestroy", d.driver.eventDestroy(event))
+	return d.await("cuEventDestroy", func() result { return d.driver.eventDestroy(event) })
 }

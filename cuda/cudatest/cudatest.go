@@ -17,8 +17,10 @@ import (
 
 // Codes of errors that calls can be told to fail with.
 const (
-	OutOfMemory  = 2   // the device goes on
-	LaunchFailed = 719 // the device is lost
+	OutOfMemory    = 2   // the device goes on
+	IllegalAddress = 700 // the device is lost, as by the others
+	Misaligned     = 716
+	LaunchFailed   = 719
 )
 
 // Order is when a device does what is put on its streams, where the driver's manual leaves it open.
@@ -48,6 +50,17 @@ type Driver struct {
 	Fail func(call string, after, code int32) int32
 	// Break lets kernels whose names begin so do nothing.
 	Break func(kernel string) int32
+	// Fault lets kernels whose names begin so fail, which takes their context with it: every call returns the code until the
+	// context is reset.
+	Fault func(kernel string, code int32) int32
+	// Hang lets kernels whose names begin so never end, until Release, which returns when nobody waits for one any more.
+	Hang    func(kernel string) int32
+	Release func() int32
+	// Waiting is the number of threads that wait for a kernel that hangs.
+	Waiting func() int32
+	// Time lets the next launches of kernels whose names begin so take so long, and behind them those of later calls. From then
+	// on all others take no time.
+	Time func(kernel string, launches, microseconds int32) int32
 	// Live is the number of things made and not given back: contexts, memory, streams, events, modules.
 	Live func() int32
 	// Log is one line a call.
@@ -70,6 +83,7 @@ func New(tb testing.TB) *Driver {
 		tb.Fatal(err)
 	}
 	for name, function := range map[string]any{"fake_reset": &d.Reset, "fake_order": &d.Order, "fake_fail": &d.Fail, "fake_break": &d.Break,
+		"fake_fault": &d.Fault, "fake_hang": &d.Hang, "fake_release": &d.Release, "fake_waiting": &d.Waiting, "fake_time": &d.Time,
 		"fake_live": &d.Live, "fake_log": &d.Log, "fake_forms": &d.Forms} {
 		purego.RegisterLibFunc(function, handle, name)
 	}
@@ -81,6 +95,7 @@ func New(tb testing.TB) *Driver {
 
 func (d *Driver) check(tb testing.TB, before int32) {
 	tb.Helper()
+	d.Release() // or the next test's kernels hang
 	if leaked := d.Live() - before; leaked != 0 && !d.Forget && !tb.Failed() {
 		tb.Errorf("%d things of the driver were not given back", leaked)
 	}

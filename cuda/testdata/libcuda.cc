@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,7 @@
 
 namespace {
 enum { OK = 0, INVALID = 1, MEMORY = 2, NO_CONTEXT = 201, NO_BINARY = 209, HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600 };
+enum { HANGS = -1 }; // no error of the driver's: whoever waits goes on waiting
 
 // Record is what was recorded of an event, once.
 struct Record {
@@ -38,6 +40,7 @@ struct Record {
 struct Work {
   std::function<int()> run;
   std::shared_ptr<Record> after;
+  std::string kernel; // its name, where it is one
 };
 
 struct Event {
@@ -52,12 +55,25 @@ struct Stream {
 };
 
 struct Module {
+  int device;
   std::map<std::string, std::shared_ptr<Program>> programs;
 };
 
 // Allocated is a piece of device memory, and who has used its words.
 struct Allocated : Region {
   int device;
+};
+
+// Pinned is host memory that a device may read and write.
+struct Pinned {
+  int device;
+  size_t bytes;
+};
+
+// Took is how long some launches of a kernel are said to have taken.
+struct Took {
+  int launches;
+  double milliseconds;
 };
 
 // Order is when the work on streams is done, where nothing says that it must be or must not.
@@ -70,17 +86,23 @@ enum Order {
 std::recursive_mutex mutex;
 std::string log_;
 std::map<u64, Allocated> device;    // by address
-std::map<char *, size_t> host;      // pinned
+std::map<char *, Pinned> host;
 std::map<std::string, int> called;  // times
 std::map<int, size_t> used;         // by device
-std::map<int, int> sticky;          // by device: the error that every call returns from now on
+std::map<int, int> sticky;          // by device: the error that every call returns until the context is reset
+std::map<int, int> retained;        // by device: times that the primary context was retained
+std::map<std::string, std::deque<Took>> times; // by how a kernel's name begins, in turn
+double pretended;                   // milliseconds that kernels are said to have taken
 std::set<Stream *> streams;
 std::set<Event *> events;
 std::set<Module *> modules;
 size_t total = getenv("REFRAIN_CUDATEST_MEMORY") ? strtoull(getenv("REFRAIN_CUDATEST_MEMORY"), nullptr, 10) : 1 << 30;
 int capability = 90, devices = 1, live, processors = 2, order = LATE, running_on;
-std::string fail_call, broken;
+std::string fail_call, broken, hanging;
+std::map<std::string, int> faults; // by how a kernel's name begins: what it fails with
 int fail_at, fail_code;
+int waiting; // threads that wait for a kernel that hangs
+std::condition_variable_any changed; // hanging, or waiting
 unsigned seed = 1;
 thread_local std::vector<int> contexts; // devices
 
@@ -90,7 +112,7 @@ unsigned random_number() { return seed = seed * 1664525 + 1013904223, seed >> 8;
 
 // Call is the frame of a call: it takes the lock, writes the call down, and knows whether it has to fail.
 struct Call {
-  std::lock_guard<std::recursive_mutex> lock{mutex};
+  std::unique_lock<std::recursive_mutex> lock{mutex};
   int code = OK;
 
   Call(const char *name, const char *format = "", ...) {
@@ -127,9 +149,12 @@ double now() {
 
 int finish(const std::shared_ptr<Record> &r);
 
+bool begins(const std::string &name, const std::string &with) { return !with.empty() && name.find(with) == 0; }
+
 int step(Stream *s) {
   Work w = s->work.front();
   if (int code = finish(w.after)) return code;
+  if (begins(w.kernel, hanging)) return HANGS;
   s->work.pop_front();
   if (int code = w.run()) return sticky[s->device] = code;
   return OK;
@@ -147,7 +172,10 @@ int finish(const std::shared_ptr<Record> &r) {
   return OK;
 }
 
-bool ready(Stream *s) { return !s->work.empty() && !sticky[s->device] && (!s->work.front().after || s->work.front().after->done); }
+bool ready(Stream *s) {
+  if (s->work.empty() || sticky[s->device] || begins(s->work.front().kernel, hanging)) return false;
+  return !s->work.front().after || s->work.front().after->done;
+}
 
 // some_work does a step of any stream that can do one without waiting, and says whether there was one.
 bool some_work() {
@@ -159,8 +187,8 @@ bool some_work() {
 }
 
 // put gives a stream something to do.
-int put(Stream *s, std::function<int()> run, std::shared_ptr<Record> after = nullptr) {
-  s->work.push_back({run, after});
+int put(Stream *s, std::function<int()> run, std::shared_ptr<Record> after = nullptr, const std::string &kernel = "") {
+  s->work.push_back({run, after, kernel});
   if (order == EARLY)
     while (some_work()) {
     }
@@ -168,6 +196,40 @@ int put(Stream *s, std::function<int()> run, std::shared_ptr<Record> after = nul
     for (unsigned n = random_number() % 4; n > 0 && some_work(); n--) {
     }
   return OK;
+}
+
+// wait_for does what a call has to wait for. While a kernel hangs it lets go of the driver, and waits for its release.
+template <class T> int wait_for(Call &call, T work) {
+  for (;;) {
+    int code = work();
+    if (code != HANGS) return code;
+    waiting++;
+    changed.wait(call.lock);
+    waiting--, changed.notify_all();
+  }
+}
+
+// idle waits while a kernel hangs on any stream of the context at hand, as calls do that give something back.
+int idle(Call &call) {
+  int handle = current();
+  return wait_for(call, [=] {
+    for (Stream *s : streams)
+      for (Work &w : s->work)
+        if (s->device == handle && begins(w.kernel, hanging)) return (int)HANGS;
+    return (int)OK;
+  });
+}
+
+// clock_at is what events record: what tests say about kernels, once they have said something.
+double clock_at() { return times.empty() ? now() : pretended; }
+
+// take_time lets a kernel have taken what a test has said.
+void take_time(const std::string &kernel) {
+  for (auto &t : times)
+    if (begins(kernel, t.first) && !t.second.empty()) {
+      pretended += t.second.front().milliseconds;
+      if (--t.second.front().launches == 0) t.second.pop_front();
+    }
 }
 
 const Allocated *allocated(u64 at) {
@@ -191,7 +253,7 @@ bool is_pinned(const void *at, size_t bytes) {
   auto i = host.upper_bound((char *)at);
   if (i == host.begin()) return false;
   --i;
-  return (char *)at + bytes <= i->first + i->second;
+  return (char *)at + bytes <= i->first + i->second.bytes;
 }
 
 // usable says whether a handle is one of the context at hand.
@@ -222,6 +284,32 @@ void *zeros(size_t bytes) {
 
 size_t marks_of(size_t bytes) { return (bytes + 3) / 4 * sizeof(Mark); }
 
+// unmap gives device memory back.
+void unmap(const Allocated &a) {
+  used[a.device] -= a.bytes, live--;
+  munmap((void *)a.at, a.bytes);
+  munmap(a.marks, marks_of(a.bytes));
+}
+
+template <class T> void destroy(std::set<T *> &all, int handle) {
+  for (auto i = all.begin(); i != all.end();) {
+    T *t = *i;
+    if (t->device != handle) i++;
+    else i = all.erase(i), delete t, live--;
+  }
+}
+
+// destroy_all is what becomes of all that is in a context when it is reset.
+void destroy_all(int handle) {
+  destroy(streams, handle), destroy(events, handle), destroy(modules, handle);
+  for (auto i = device.begin(); i != device.end();)
+    if (i->second.device != handle) i++;
+    else unmap(i->second), i = device.erase(i);
+  for (auto i = host.begin(); i != host.end();)
+    if (i->second.device != handle) i++;
+    else munmap(i->first, i->second.bytes), i = host.erase(i), live--;
+}
+
 int run(Program &p, int handle, const void *argument, u32 blocks, u32 threads, u32 shared) {
   running_on = handle;
   try {
@@ -238,10 +326,10 @@ int run(Program &p, int handle, const void *argument, u32 blocks, u32 threads, u
 // For the tests.
 API fake_reset(size_t memory, int devices_, int capability_, int processors_) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  log_.clear(), called.clear(), used.clear(), sticky.clear();
+  log_.clear(), called.clear(), used.clear(), sticky.clear(), times.clear();
   total = memory, devices = devices_, capability = capability_, processors = processors_, order = LATE;
-  fail_call.clear(), broken.clear();
-  fail_at = fail_code = 0;
+  fail_call.clear(), broken.clear(), faults.clear();
+  fail_at = fail_code = 0, pretended = 0;
   return OK;
 }
 API fake_order(int order_) { // when work is done
@@ -256,6 +344,29 @@ API fake_fail(const char *call, int after, int code) { // the call so many calls
 API fake_break(const char *kernel) { // a kernel whose name begins so does nothing
   broken = kernel;
   return OK;
+}
+API fake_fault(const char *kernel, int code) { // a kernel whose name begins so takes its context with it, with this error
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return faults[kernel] = code, (int)OK;
+}
+API fake_hang(const char *kernel) { // a kernel whose name begins so does not end until fake_release
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return hanging = kernel, (int)OK;
+}
+API fake_release() { // kernels that hang go on; when this returns nobody waits for one any more
+  std::unique_lock<std::recursive_mutex> lock(mutex);
+  hanging.clear(), changed.notify_all();
+  changed.wait(lock, [] { return waiting == 0; });
+  return OK;
+}
+API fake_waiting() { // threads that wait for a kernel that hangs
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return waiting;
+}
+// So long the next launches take of a kernel whose name begins so, and behind them those of later calls; all others no time.
+API fake_time(const char *kernel, int launches, int microseconds) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return times[kernel].push_back({launches, microseconds / 1e3}), (int)OK;
 }
 API fake_live() { // what has been made and not been given back
   std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -307,17 +418,29 @@ API cuDevicePrimaryCtxSetFlags_v2(int handle, unsigned flags) {
 }
 API cuDevicePrimaryCtxRetain(uintptr_t *context, int handle) {
   Call call("cuDevicePrimaryCtxRetain", " %d", handle);
-  return *context = handle + 4000, live++, call.code;
+  if (call.code) return call.code;
+  return *context = handle + 4000, retained[handle]++, live++, OK;
 }
 API cuDevicePrimaryCtxRelease_v2(int handle) {
   Call call("cuDevicePrimaryCtxRelease", " %d", handle);
+  if (waiting) return complain("a context is released while a thread waits in it");
+  if (retained[handle] == 0) return NO_CONTEXT;
+  if (--retained[handle] == 0 && sticky[handle]) destroy_all(handle), sticky[handle] = OK;
   return live--, OK;
+}
+// The context is one of the process: it goes for everybody.
+API cuDevicePrimaryCtxReset_v2(int handle) {
+  Call call("cuDevicePrimaryCtxReset", " %d", handle);
+  if (waiting) return complain("a context is reset while a thread waits in it");
+  if (call.code) return call.code;
+  return destroy_all(handle), sticky[handle] = OK;
 }
 API cuCtxPushCurrent_v2(uintptr_t context) {
   if (context < 4040 || context >= 4040u + devices) return NO_CONTEXT;
   std::lock_guard<std::recursive_mutex> lock(mutex);
   int handle = context - 4000;
   if (sticky[handle]) return sticky[handle];
+  if (!retained[handle]) return complain("a context that nobody has retained", NO_CONTEXT);
   return contexts.push_back(handle), OK;
 }
 API cuCtxPopCurrent_v2(uintptr_t *context) {
@@ -342,25 +465,24 @@ API cuMemAlloc_v2(u64 *at, size_t bytes) {
 }
 API cuMemFree_v2(u64 at) {
   IN_CONTEXT("cuMemFree");
+  if (int code = idle(call)) return code;
   auto i = device.find(at);
   if (i == device.end() || i->second.device != current()) return complain("free of what was not allocated");
-  used[current()] -= i->second.bytes, live--;
-  munmap((void *)at, i->second.bytes);
-  munmap(i->second.marks, marks_of(i->second.bytes));
-  device.erase(i);
+  unmap(i->second), device.erase(i);
   return OK;
 }
 API cuMemHostAlloc(char **at, size_t bytes, unsigned flags) {
   IN_CONTEXT("cuMemHostAlloc", " %zu %u", bytes, flags);
   if (flags_wrong("cuMemHostAlloc", flags, 7)) return INVALID;
   *at = (char *)rubbish(bytes);
-  return host[*at] = bytes, live++, OK;
+  return host[*at] = {current(), bytes}, live++, OK;
 }
 API cuMemFreeHost(char *at) {
   IN_CONTEXT("cuMemFreeHost");
+  if (int code = idle(call)) return code;
   auto i = host.find(at);
   if (i == host.end()) return complain("free of what was not pinned");
-  munmap(at, i->second);
+  munmap(at, i->second.bytes);
   return host.erase(i), live--, OK;
 }
 
@@ -409,7 +531,7 @@ API cuModuleLoadDataEx(Module **module, const char *image, unsigned n, int *opti
   if (atoi(text.c_str() + target + 11) > capability) said = "the target is too new\n", code = NO_BINARY;
   else {
     try {
-      *module = new Module{read_module(image)};
+      *module = new Module{current(), read_module(image)};
       modules.insert(*module), live++;
     } catch (const Fault &f) {
       said = f.what, code = complain(f.what, f.code);
@@ -426,6 +548,7 @@ API cuModuleLoadDataEx(Module **module, const char *image, unsigned n, int *opti
 }
 API cuModuleUnload(Module *module) {
   IN_CONTEXT("cuModuleUnload");
+  if (int code = idle(call)) return code;
   if (!modules.erase(module)) return complain("a module that is none", HANDLE);
   return delete module, live--, OK;
 }
@@ -455,8 +578,14 @@ API cuLaunchKernel(Program *function, unsigned x, unsigned y, unsigned z, unsign
   if (x == 0 || x > 0x7fffffff || y != 1 || z != 1 || bx != THREADS_MAX || by != 1 || bz != 1 || shared > SHARED_MAX || extra)
     return complain("shape of a launch");
   std::vector<char> argument((char *)params[0], (char *)params[0] + p->argument);
-  bool skip = !broken.empty() && p->name.find(broken) == 0;
-  return put(s, [=] { return skip ? (int)OK : run(*p, s->device, argument.data(), x, bx, shared); });
+  bool skip = begins(p->name, broken);
+  int fails = OK;
+  for (auto &f : faults)
+    if (begins(p->name, f.first)) fails = f.second;
+  return put(s, [=] {
+    take_time(p->name);
+    return skip || fails ? fails : run(*p, s->device, argument.data(), x, bx, shared);
+  }, nullptr, p->name);
 }
 
 API cuStreamCreate(Stream **s, unsigned flags) {
@@ -468,13 +597,18 @@ API cuStreamCreate(Stream **s, unsigned flags) {
 API cuStreamDestroy_v2(Stream *s) {
   IN_CONTEXT("cuStreamDestroy");
   ON_STREAM(s);
-  int code = finish(s);
+  int code = wait_for(call, [=] { return finish(s); });
   return streams.erase(s), delete s, live--, code;
 }
 API cuStreamSynchronize(Stream *s) {
   IN_CONTEXT("cuStreamSynchronize");
   ON_STREAM(s);
-  return finish(s);
+  return wait_for(call, [=] { return finish(s); });
+}
+API cuStreamQuery(Stream *s) {
+  IN_CONTEXT("cuStreamQuery");
+  ON_STREAM(s);
+  return s->work.empty() ? OK : NOT_READY;
 }
 API cuStreamWaitEvent(Stream *s, Event *e, unsigned flags) {
   IN_CONTEXT("cuStreamWaitEvent", " %u", flags);
@@ -501,12 +635,12 @@ API cuEventRecord(Event *e, Stream *s) {
   auto r = std::make_shared<Record>();
   r->stream = s;
   e->last = r;
-  return put(s, [=] { return r->done = true, r->at = now(), (int)OK; });
+  return put(s, [=] { return r->done = true, r->at = clock_at(), (int)OK; });
 }
 API cuEventSynchronize(Event *e) {
   IN_CONTEXT("cuEventSynchronize");
   WITH_EVENT(e);
-  return finish(e->last);
+  return wait_for(call, [=] { return finish(e->last); });
 }
 API cuEventElapsedTime(float *milliseconds, Event *a, Event *b) {
   IN_CONTEXT("cuEventElapsedTime");

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"refrain/cuda"
 	"refrain/internal/units"
@@ -36,7 +37,7 @@ func QuickGPU() GPUOptions { return GPUOptions{Rows: []int{100_000, 1_000_000}, 
 // series of the paper's Figure 6, up to what memory holds.
 func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 	cfg := cuda.Default()
-	cfg.Device = o.Device
+	cfg.Device, cfg.Timeout = o.Device, 10*time.Minute // the baseline takes its time for a billion signatures
 	d, err := cuda.Open(cfg)
 	if err != nil {
 		return nil, withGPUHint(err)

@@ -1,0 +1,142 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const shortTimeout = 50 * time.Millisecond
+
+// wantHang wants the error of a device that has not answered a call.
+func wantHang(t *testing.T, err error, call string) {
+	t.Helper()
+	if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), fmt.Sprintf("%s: no answer in %v", call, shortTimeout)) {
+		t.Errorf("got %v, want ErrDeviceLost and no answer to %s", err, call)
+	}
+}
+
+// A device that hangs is lost: the scan says what it waited for, all that follows fails at once, and Close does not wait. One
+// thread stays behind, and does no harm when the device goes on after all.
+func TestHang(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.Timeout = "popcount", time.Minute })
+	table := MustTable(t, d, rand.New(rand.NewPCG(17, 17)), 2, 3000)
+	d.timeout = shortTimeout
+	f.Hang("popcount2")
+	b := newFlood(3, table, 0, 3000).batch()
+	err := d.Scan(b, func(Hit) { t.Error("a hit") })
+	wantHang(t, err, "cuStreamSynchronize")
+	if !strings.Contains(err.Error(), "kernel popcount") {
+		t.Errorf("got %v, want the kernel's name", err)
+	}
+	wantHang(t, d.Scan(b, func(Hit) {}), "cuStreamSynchronize")
+	wantHang(t, table.rows.Append([][]uint32{{1}, {1}}), "cuStreamSynchronize")
+	if err := errors.Join(table.rows.Free(), d.Close()); err != nil {
+		t.Error(err)
+	}
+	if got := f.Waiting(); got != 1 {
+		t.Errorf("%d threads stay behind, want 1", got)
+	}
+	f.Release()
+	f.Forget = true
+}
+
+// What waits for the device by the way is given up, too: here memory that is freed, in another scan than the one that hangs.
+func TestHangElsewhere(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.sizes.hits = "popcount", 200 })
+	random := rand.New(rand.NewPCG(18, 18))
+	narrow, wide := MustTable(t, d, random, 1, 2500), MustTable(t, d, random, 2, 2500)
+	d.timeout = shortTimeout
+	f.Hang("popcount2")
+	hanging := newFlood(1, wide, 0, 1).batch()
+	if err := d.Start(hanging); err != nil {
+		t.Fatal(err)
+	}
+	wantHang(t, d.Scan(newFlood(3, narrow, 0, 2500).batch(), func(Hit) {}), "cuMemFree")
+	wantHang(t, hanging.Wait(func(Hit) {}), "cuMemFree")
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	f.Forget = true
+}
+
+// A device that hangs while it is tested is not opened.
+func TestHangAtOpen(t *testing.T) {
+	f := newFake(t)
+	f.Hang("imma4")
+	config := Default()
+	config.Library, config.Timeout = f.Library, shortTimeout
+	_, err := Open(config)
+	wantHang(t, err, "cuStreamSynchronize")
+	if err == nil || !strings.Contains(err.Error(), "open device 0: test kernel imma: 3 words: ") {
+		t.Errorf("got %v, want the kernel's name", err)
+	}
+	f.Forget = true
+}
+
+// Several scans wait when the device hangs: each comes back.
+func TestHangOfMany(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
+	table := MustTable(t, d, rand.New(rand.NewPCG(19, 19)), 1, 300)
+	d.timeout = shortTimeout
+	f.Hang("popcount")
+	var wait sync.WaitGroup
+	for range 5 {
+		wait.Go(func() { wantHang(t, d.Scan(newFlood(1, table, 0, 300).batch(), func(Hit) {}), "cuStreamSynchronize") })
+	}
+	wait.Wait()
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := f.Waiting(); got < 1 || got > 2 {
+		t.Errorf("%d threads stay behind, want one for each scan of two at once", got)
+	}
+	f.Forget = true
+}
+
+func TestTimeout(t *testing.T) {
+	f := newFake(t)
+	config := Default()
+	config.Library, config.Timeout = f.Library, 0
+	if _, err := Open(config); err == nil || !strings.Contains(err.Error(), "timeout 0s: want more than 0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// However small appends are, so many of them are not queued that the driver waits for the device without being watched.
+func TestManyAppends(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, func(c *Config) { c.Kernel = "popcount" })
+	rows, err := d.NewRows(1, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(f.Log())
+	for i := range uint32(5000) {
+		if err := rows.Append([][]uint32{{i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	queued, most := 0, 0
+	for line := range strings.Lines(f.Log()[before:]) {
+		switch {
+		case strings.HasPrefix(line, "cuMemcpyHtoDAsync"):
+			queued++
+		case strings.HasPrefix(line, "cuEventSynchronize"):
+			queued = maxCopies // what the other buffer has sent
+		}
+		most = max(most, queued)
+	}
+	if most > 2*maxCopies {
+		t.Errorf("%d copies in the queue, want at most %d", most, 2*maxCopies)
+	}
+}
