@@ -95,6 +95,12 @@ var hostMutants = []mutant{
 		replace: "uint32(max(0, len(b.holders)-words)), uint32(words)"},
 	{name: "holders: none where no bit has any", file: "launch.go", find: `!l\.batch\.holding`, replace: "len(l.batch.holders) == 0"},
 	{name: "too little shared memory", file: "kernel.go", find: `1024 \* 8\)`, replace: "1023 * 8)"},
+	{name: "lost after a fault, although the context is new", file: "device.go", find: `d\.lost\.Store\(nil\)`},
+	{name: "the context of a device that hangs is given back", file: "device.go", find: `if d\.hangs\.Load\(\)`, replace: "if false"},
+	{name: "the kernel with the least time is taken", file: "choose.go", find: `median\(times\[a\]\) - median\(times\[b\]\)`,
+		replace: "slices.Min(times[a]) - slices.Min(times[b])"},
+	{name: "queries of the self-test fit a stage", file: "selftest.go", find: `piece: roundUp.*64\),`, replace: "piece: 64,"},
+	{name: "the self-test has room for all hits", file: "selftest.go", find: `const testRoom = 1000`, replace: "const testRoom = 1 << 20"},
 }
 
 // TestMutants makes one mistake after the other and wants a test to fail: cuda's, or sigstore/gpu's. Its log is the table

@@ -37,7 +37,8 @@ func (d *Device) stopWaiters() {
 	for range len(d.waiters) {
 		w := <-d.waiters
 		close(w.calls)
-		<-w.done
+		for range w.done { // until it has ended
+		}
 	}
 }
 
