@@ -69,10 +69,14 @@ func NewEngine(cfg EngineConfig) (Engine, error) {
 // Auto is the cheaper one of those on the CPU, by what they cost now.
 func Auto(log *slog.Logger) Engine {
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-		cfg := auto.Default()
-		cfg.Choices, cfg.Bounds, cfg.Logger = auto.Choices(b, m.Words()), b, log
-		return auto.New(cfg)
+		return autoOf(auto.Choices(b, m.Words()), b, log)
 	}
+}
+
+func autoOf(choices []auto.Choice, bounds *hashcodes.Bounds, log *slog.Logger) sigstore.Engine {
+	cfg := auto.Default()
+	cfg.Choices, cfg.Bounds, cfg.Logger = choices, bounds, log
+	return auto.New(cfg)
 }
 
 // Prefix is the inverted index of the rarest tokens.
@@ -83,6 +87,7 @@ func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
 	return scan.New(bounds, model.Words())
 }
 
+// openGPUs opens GPUs for the life of the process.
 func openGPUs(cfg EngineConfig) (*gpu.Devices, error) {
 	c := gpu.DefaultDevices()
 	c.Device, c.Budget, c.Kernel, c.Library = cfg.GPUs.Device, cfg.GPUs.Budget, cfg.GPUs.Kernel, cfg.GPUs.Library
@@ -104,6 +109,3 @@ func onGPUs(devices *gpu.Devices, log *slog.Logger) Engine {
 		return devices.Engine(cfg)
 	}
 }
-
-// autoWithGPUs is Auto's, for the moment.
-func autoWithGPUs(cfg EngineConfig) Engine { return Auto(cfg.Logger) }

@@ -17,12 +17,21 @@ func DefaultDevices() cuda.Config {
 	return cfg
 }
 
+// ErrNone is in the chain of the error of OpenDevices on a machine that has no GPU, or no driver for one.
+var ErrNone = errors.New("there is no GPU")
+
+// noneError says why, and what to do.
+type noneError struct{ reason error }
+
+func (e noneError) Error() string   { return e.reason.Error() + "; auto needs no GPU" }
+func (e noneError) Unwrap() []error { return []error{ErrNone, e.reason} }
+
 // OpenDevices opens the GPU of a number, or with AllDevices each that works: one that does not is a warning as long as
 // there is another. The budget is that of each.
 func OpenDevices(cfg cuda.Config) (*Devices, error) {
 	numbers, err := numbersOf(cfg)
 	if err != nil {
-		return nil, hint(err)
+		return nil, err
 	}
 	d := &Devices{}
 	var errs []error
@@ -31,7 +40,7 @@ func OpenDevices(cfg cuda.Config) (*Devices, error) {
 	}
 	err = errors.Join(errs...)
 	if len(d.cards) == 0 {
-		return nil, hint(err)
+		return nil, err
 	}
 	if err != nil {
 		cfg.Logger.Warn("gpu: not every GPU can be used", "error", err)
@@ -40,14 +49,22 @@ func OpenDevices(cfg cuda.Config) (*Devices, error) {
 }
 
 func numbersOf(cfg cuda.Config) (numbers []int, err error) {
-	if cfg.Device != AllDevices {
-		return []int{cfg.Device}, nil
-	}
 	count, err := cuda.Count(cfg.Library)
-	for n := range count {
-		numbers = append(numbers, n)
+	if errors.Is(err, cuda.ErrUnavailable) {
+		return nil, noneError{err}
 	}
-	return numbers, err
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Device >= count {
+		return nil, fmt.Errorf("there is no GPU %d: the NVIDIA driver finds %d", cfg.Device, count)
+	}
+	for n := range count {
+		if cfg.Device == AllDevices || cfg.Device == n {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, nil
 }
 
 func (d *Devices) open(cfg cuda.Config) error {
@@ -58,13 +75,6 @@ func (d *Devices) open(cfg cuda.Config) error {
 	cfg.Logger.Info("engine: cuda", "device", device.Name(), "number", cfg.Device)
 	d.cards = append(d.cards, &card{device: device})
 	return nil
-}
-
-func hint(err error) error {
-	if errors.Is(err, cuda.ErrUnavailable) {
-		return fmt.Errorf("%w; auto needs no GPU", err)
-	}
-	return err
 }
 
 // Close closes the devices. No window may use them any more.

@@ -13,6 +13,8 @@ import (
 type Devices struct {
 	dealing sync.Mutex // one at a time sees who has the fewest windows
 	cards   []*card
+
+	measuring sync.Mutex // for the cards' speeds
 }
 
 // card is a device and what its windows know together: a window makes itself a new index now and then.
@@ -21,6 +23,7 @@ type card struct {
 	lost    atomic.Bool
 	full    sync.Once // told that the device has no room
 	windows atomic.Int64
+	speeds  map[int]Speed // by words of a signature
 }
 
 // Engine is the engine of windows on the devices; cfg.Device is theirs. A window gets the device with the fewest.
