@@ -191,6 +191,45 @@ func newPartitions(t *testing.T, n int, similar text.Measure, engine detector.En
 	return all
 }
 
+// TestRestoredPartition: it has one window, and what it began with counts no more.
+func TestRestoredPartition(t *testing.T) {
+	d := openDevices(t, cudatest.New(t), 2, io.Discard)
+	parts := newPartitions(t, 2, fourFifths, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return d.Engine(configOf(nil, b, m.Words(), prefix.New(b), io.Discard))
+	})
+	tokens := []uint64{1, 2, 3, 4, 5}
+	parts[0].Insert(&feed.Sentence{Post: "a", Time: 1000, Tokens: tokens, Group: feed.GroupHash(tokens)})
+	var head bytes.Buffer
+	pieces := map[string][]byte{}
+	captured := parts[0].Capture()
+	for i, p := range captured.Pieces {
+		var piece bytes.Buffer
+		if err := p.Write(&piece); err != nil {
+			t.Fatal(err)
+		}
+		p.Name = fmt.Sprint(i)
+		pieces[p.Name] = piece.Bytes()
+	}
+	if err := captured.Write(&head); err != nil {
+		t.Fatal(err)
+	}
+	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(pieces[name])), nil }
+	if _, err := parts[1].Restore(&head, open, func(string, string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.Windows(); n[0]+n[1] != 2 || parts[1].Len() != 1 {
+		t.Errorf("%v windows of two partitions, %d texts restored", n, parts[1].Len())
+	}
+	for _, p := range parts {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := d.Windows(); n[0]+n[1] != 0 {
+		t.Errorf("%v windows of closed partitions", n)
+	}
+}
+
 // TestOneOfTwoCannotBeOpened: the other does its work, and there is one warning. Where none can be, that is an error.
 func TestOneOfTwoCannotBeOpened(t *testing.T) {
 	f := cudatest.New(t)
