@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -24,7 +25,7 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
 	}
-	if cfg.Engine, err = detector.NewEngine(w.Engine, log); err != nil {
+	if cfg.Engine, err = detector.NewEngine(w.engine(log)); err != nil {
 		return cfg, fmt.Errorf("configuration: window.engine: %w", err)
 	}
 	if cfg.Model, err = hashcodes.Open(w.ModelName(), w.Bits, w.Ones); err != nil {
@@ -42,6 +43,17 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg.MaxLater, cfg.FloodLater = cfg.MaxMatches, cfg.Flood
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
+}
+
+// engine is the engine's part. Validate has said whether the device is a number.
+func (w *Window) engine(log *slog.Logger) detector.EngineConfig {
+	cfg := detector.DefaultEngineConfig()
+	cfg.Name, cfg.Logger = w.Engine, log
+	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
+	if n, err := strconv.Atoi(w.CUDA.Device); err == nil {
+		cfg.GPUs.Device = n
+	}
+	return cfg
 }
 
 // warnForced logs early expiry at most once a minute.

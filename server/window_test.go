@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"refrain/cuda"
+	"refrain/detector"
 	"refrain/hashcodes"
 )
 
@@ -25,6 +26,18 @@ func TestNoGPU(t *testing.T) {
 	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
 	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// TestCUDASettings: the settings reach the engine.
+func TestCUDASettings(t *testing.T) {
+	for device, want := range map[string]int{"1": 1, "all": detector.AllGPUs, "0": 0} {
+		w := Default().Window
+		w.Engine, w.CUDA = "cuda", CUDA{Device: device, Budget: 2 << 30, Kernel: "imma"}
+		got := w.engine(nil)
+		if got.Name != "cuda" || got.GPUs.Device != want || got.GPUs.Budget != 2<<30 || got.GPUs.Kernel != "imma" {
+			t.Errorf("device %s: got %+v", device, got)
+		}
 	}
 }
 

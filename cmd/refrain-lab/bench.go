@@ -100,7 +100,9 @@ func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step,
 		Status: r.status}
 	for _, name := range []string{"prefix", "scan", "auto"} {
-		e, err := detector.NewEngine(name, nil)
+		cfg := detector.DefaultEngineConfig()
+		cfg.Name = name
+		e, err := detector.NewEngine(cfg)
 		if err != nil {
 			return nil, err
 		}

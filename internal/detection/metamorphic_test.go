@@ -58,7 +58,9 @@ func codes(tb testing.TB, engine string, bits, ones, partitions int) variant {
 
 func mustEngine(tb testing.TB, name string) detector.Engine {
 	tb.Helper()
-	e, err := detector.NewEngine(name, nil)
+	cfg := detector.DefaultEngineConfig()
+	cfg.Name = name
+	e, err := detector.NewEngine(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
