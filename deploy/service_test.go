@@ -24,13 +24,13 @@ func TestServiceWithCUDA(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustWrite(t, filepath.Join(dropIn, "cuda.conf"), string(mustRead(t, "refrain-cuda.conf")))
-	checkUnit(t, unit)
 	// What a service of systemd may write is its state, so compiled kernels have to be there.
 	state := regexp.MustCompile(`REFRAIN_DATA_DIR=(\S+)`).FindSubmatch(mustRead(t, "refrain.service"))
 	cache := regexp.MustCompile(`CUDA_CACHE_PATH=(\S+)`).FindSubmatch(mustRead(t, "refrain-cuda.conf"))
 	if state == nil || cache == nil || filepath.Dir(string(cache[1])) != string(state[1]) {
 		t.Errorf("compiled kernels go to %s, and the process may write in %s", cache, state)
 	}
+	checkUnit(t, unit)
 }
 
 // checkUnit has systemd read a unit, with the drop-ins beside it, and sum up its exposure.
