@@ -16,7 +16,7 @@ import (
 // stage is one of the Dockerfile's: from one FROM to the next.
 type stage struct{ name, base, text string }
 
-var from = regexp.MustCompile(`(?m)^FROM (?:--\S+ )?(\S+) AS (\S+)\n`)
+var from = regexp.MustCompile(`(?m)^FROM (?:--\S+ )?(\S+)(?: AS )?(.*)\n`)
 
 // mustStages are the stages of the Dockerfile, in its order, with continued lines as one.
 func mustStages(t *testing.T) (all []stage) {
