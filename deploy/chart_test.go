@@ -20,7 +20,7 @@ import (
 )
 
 // examples are the values that the chart is rendered with.
-var examples = []string{"minimal", "kafka", "nats", "everything"}
+var examples = []string{"minimal", "kafka", "nats", "cuda", "everything"}
 
 // object is what the tests read of an object of Kubernetes.
 type object struct {
@@ -42,8 +42,11 @@ type object struct {
 type podTemplate struct {
 	Metadata struct{ Labels, Annotations map[string]string }
 	Spec     struct {
-		EnableServiceLinks *bool            `yaml:"enableServiceLinks"`
-		SecurityContext    securityContext  `yaml:"securityContext"`
+		EnableServiceLinks *bool             `yaml:"enableServiceLinks"`
+		SecurityContext    securityContext   `yaml:"securityContext"`
+		RuntimeClassName   string            `yaml:"runtimeClassName"`
+		NodeSelector       map[string]string `yaml:"nodeSelector"`
+		Tolerations        []struct{ Key string }
 		Containers         []chartContainer `yaml:"containers"`
 	}
 }
@@ -56,6 +59,8 @@ type securityContext struct {
 }
 
 type chartContainer struct {
+	Image           string
+	Resources       struct{ Limits map[string]string }
 	Args            []string
 	Env             []struct{ Name, Value string }
 	SecurityContext securityContext `yaml:"securityContext"`
@@ -271,6 +276,47 @@ func TestChartPods(t *testing.T) {
 	}
 }
 
+// TestChartCards: the workers have the card, and what it takes to get one; the pods of other roles are as without.
+func TestChartCards(t *testing.T) {
+	with := objects(t, mustRender(t, "cuda", "--set", "nodeSelector.disk=fast,tolerations[0].key=dedicated"))
+	for _, w := range workloads(objects(t, mustRender(t, "minimal"))) {
+		if w.Metadata.Name == "refrain-match" {
+			continue
+		}
+		pod, before := with[w.Kind+"/"+w.Metadata.Name].Spec.Template.Spec, w.Spec.Template.Spec
+		if fmt.Sprint(pod.Containers) != fmt.Sprint(before.Containers) || pod.RuntimeClassName != "" || len(pod.NodeSelector) != 1 || len(pod.Tolerations) != 1 {
+			t.Errorf("%s has another pod because workers have cards: %+v", w.Metadata.Name, pod)
+		}
+	}
+	match := with["StatefulSet/refrain-match"]
+	pod := match.Spec.Template.Spec
+	if pod.RuntimeClassName != "nvidia" || pod.NodeSelector["nvidia.com/gpu.present"] != "true" || pod.NodeSelector["disk"] != "fast" || len(pod.Tolerations) != 2 {
+		t.Errorf("where the workers go: %+v", pod)
+	}
+	c := pod.Containers[0]
+	if c.Image != "refrain:0.1.0-cuda" || c.Resources.Limits["nvidia.com/gpu"] != "1" || c.Resources.Limits["memory"] != "8Gi" {
+		t.Errorf("image %s, limits %v", c.Image, c.Resources.Limits)
+	}
+	if engine := mustLoadPod(t, with, &match).Window.Engine; engine != "cuda" {
+		t.Errorf("window.engine of the workers is %s", engine)
+	}
+}
+
+// TestChartDigests: an image named by its digest is that one, with CUDA and without.
+func TestChartDigests(t *testing.T) {
+	plain, cuda := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("c", 64)
+	all := objects(t, mustRender(t, "cuda", "--set", "image.digest="+plain+",match.gpu.digest="+cuda))
+	for _, w := range workloads(all) {
+		want := "refrain@" + plain
+		if w.Metadata.Name == "refrain-match" {
+			want = "refrain@" + cuda
+		}
+		if got := w.Spec.Template.Spec.Containers[0].Image; got != want {
+			t.Errorf("%s: image %s, want %s", w.Metadata.Name, got, want)
+		}
+	}
+}
+
 // TestChartAddresses: the others reach a worker by the name that it tells them, also while it is not ready.
 func TestChartAddresses(t *testing.T) {
 	all := objects(t, mustRender(t, "everything"))
@@ -341,6 +387,11 @@ func TestChartRefuses(t *testing.T) {
 		{"everything", "match.autoscaling.prometheus=", "address of the Prometheus"},
 		{"everything", "config.window.budget=24GiB", "do not fit"},
 		{"everything", "config.window.budget=lots", "want a size"},
+		{"minimal", "config.window.engine=cuda", "set match.gpu.enabled"},
+		{"cuda", "config.window.engine=scan", "leave it out"},
+		{"cuda", "image.digest=sha256:" + strings.Repeat("0", 64), "set match.gpu.digest"},
+		{"cuda", "match.gpu.count=0", "count"},
+		{"cuda", "match.gpu.resource=gpu", "resource"},
 		{"minimal", "config.worker=a", "worker"},
 		{"minimal", "config.cluster.token=secret", "token"},
 		{"minimal", "config.lookup.store=embedded", "store"},

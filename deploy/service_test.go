@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -12,11 +13,33 @@ import (
 // TestService has systemd read the unit: it passes over settings that it does not know, with a line that fails here, and
 // its own sum of what the process could do elsewhere stays low.
 func TestService(t *testing.T) {
+	checkUnit(t, mustUnit(t))
+}
+
+// TestServiceWithCUDA: the same with what a GPU needs; its devices and what the driver maps are what more there is.
+func TestServiceWithCUDA(t *testing.T) {
+	unit := mustUnit(t)
+	dropIn := unit + ".d"
+	if err := os.Mkdir(dropIn, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, filepath.Join(dropIn, "cuda.conf"), string(mustRead(t, "refrain-cuda.conf")))
+	// What a service of systemd may write is its state, so compiled kernels have to be there.
+	state := regexp.MustCompile(`REFRAIN_DATA_DIR=(\S+)`).FindSubmatch(mustRead(t, "refrain.service"))
+	cache := regexp.MustCompile(`CUDA_CACHE_PATH=(\S+)`).FindSubmatch(mustRead(t, "refrain-cuda.conf"))
+	if state == nil || cache == nil || filepath.Dir(string(cache[1])) != string(state[1]) {
+		t.Errorf("compiled kernels go to %s, and the process may write in %s", cache, state)
+	}
+	checkUnit(t, unit)
+}
+
+// checkUnit has systemd read a unit, with the drop-ins beside it, and sum up its exposure.
+func checkUnit(t *testing.T, unit string) {
+	t.Helper()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("needs systemd-analyze (Debian: systemd): ", err)
 	}
-	unit := mustUnit(t)
 	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

@@ -240,6 +240,11 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: the Dockerfile builds no %s", name, s.Command[0])
 		}
 	}
+	checkGoVersion(t, dockerfile)
+}
+
+func checkGoVersion(t *testing.T, dockerfile string) {
+	t.Helper()
 	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mustRead(t, "../../go.mod")))
 	if len(goVersion) < 2 || !regexp.MustCompile(`golang:`+regexp.QuoteMeta(goVersion[1])+`\.\d+ `).MatchString(dockerfile) {
 		t.Errorf("go.mod wants Go %q, and the Dockerfile builds with another", goVersion)

@@ -26,12 +26,22 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{- /* The image of a role. Takes root and gpu, which is match.gpu where the role has a card, and else empty. */ -}}
 {{- define "refrain.image" -}}
-{{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- $image := .root.Values.image -}}
+{{- $digest := ternary .gpu.digest $image.digest (not (empty .gpu)) -}}
+{{- if $digest -}}
+{{- printf "%s@%s" $image.repository $digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- printf "%s:%s%s" $image.repository (default .root.Chart.AppVersion $image.tag) (default "" .gpu.tagSuffix) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* The resources of a pod, with its cards, which Kubernetes takes as limits. Takes resources and gpu. */ -}}
+{{- define "refrain.resources" -}}
+{{- $cards := dict -}}
+{{- if .gpu }}{{ $cards = dict "limits" (dict .gpu.resource (int .gpu.count)) }}{{ end -}}
+{{- toYaml (mergeOverwrite (deepCopy .resources) $cards) -}}
 {{- end -}}
 
 {{- define "refrain.serviceAccount" -}}
@@ -91,6 +101,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if not (or .Values.secrets.existing .Values.secrets.create) }}
 {{- fail "there are no secrets. Make one, and name it in secrets.existing: kubectl create secret generic refrain --from-literal=cluster-token=$(openssl rand -hex 24) --from-literal=api-token=$(openssl rand -hex 24) --from-literal=metrics-token=$(openssl rand -hex 24) --from-literal=redis-url=redis://..." }}
 {{- end }}
+{{- $engine := dig "window" "engine" "" .Values.config -}}
+{{- if or (eq $engine "cuda") (and $engine .Values.match.gpu.enabled) }}
+{{- fail "config.window.engine is for all processes, and those without a card do not start with cuda: leave it out, and set match.gpu.enabled" }}
+{{- end }}
+{{- if and .Values.match.gpu.enabled .Values.image.digest (not .Values.match.gpu.digest) }}
+{{- fail "image.digest is that of the image without CUDA: set match.gpu.digest to that of the image with it" }}
+{{- end }}
 {{- $workers := .Values.match.replicas -}}
 {{- if .Values.match.autoscaling.enabled }}{{ $workers = .Values.match.autoscaling.maxReplicas }}{{ end -}}
 {{- if gt (int $workers) (int $t.partitions) }}
@@ -133,6 +150,8 @@ The pod of a role. Takes root, role (of the labels), roles (of Refrain), values 
 takes part), and data (the volume of /data that is none of a StatefulSet's).
 */ -}}
 {{- define "refrain.pod" -}}
+{{- $gpu := dict -}}
+{{- if dig "gpu" "enabled" false .values }}{{ $gpu = .values.gpu }}{{ end -}}
 metadata:
   labels:
     {{- include "refrain.labels" .root | nindent 4 }}
@@ -162,11 +181,14 @@ spec:
   {{- with .root.Values.priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}
-  {{- with .root.Values.nodeSelector }}
+  {{- with $gpu.runtimeClassName }}
+  runtimeClassName: {{ . }}
+  {{- end }}
+  {{- with mergeOverwrite (deepCopy .root.Values.nodeSelector) (default dict $gpu.nodeSelector) }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with .root.Values.tolerations }}
+  {{- with concat .root.Values.tolerations (default list $gpu.tolerations) }}
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
@@ -178,7 +200,7 @@ spec:
     {{- include "refrain.spread" (dict "root" .root "role" .role "own" .values.topologySpreadConstraints) | trim | nindent 4 }}
   containers:
   - name: refrain
-    image: {{ include "refrain.image" .root }}
+    image: {{ include "refrain.image" (dict "root" .root "gpu" $gpu) }}
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
     args: [serve, --config, /etc/refrain/refrain.yaml]
     ports: [{name: http, containerPort: 8080}]
@@ -191,13 +213,16 @@ spec:
     - name: REFRAIN_CLUSTER_ADDRESS
       value: http://$(POD).{{ include "refrain.fullname" .root }}-match.$(NAMESPACE).svc.{{ .root.Values.clusterDomain }}:8080
     {{- end }}
+    {{- if $gpu }}
+    - {name: REFRAIN_WINDOW_ENGINE, value: cuda} # of these pods alone: with it every process wants a card when it starts
+    {{- end }}
     {{- with .root.Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
     securityContext:
       {{- toYaml .root.Values.securityContext | nindent 6 }}
     resources:
-      {{- toYaml .values.resources | nindent 6 }}
+      {{- include "refrain.resources" (dict "resources" .values.resources "gpu" $gpu) | nindent 6 }}
     # While the broker is away at the start nothing answers yet. What a worker has to read back it reads behind /livez.
     startupProbe:
       httpGet: {path: /livez, port: http}
