@@ -63,7 +63,7 @@ func (b *Batch) SetRadius(rowClass, queryClass, radius int) {
 // the query lacks (hashcodes.Holders). The radius is no less than what these make together: further, and for each of
 // the tokens as many bits as its code has at most.
 func (b *Batch) SetApart(rowClass, queryClass, tokens, further int) {
-	b.apart[rowClass*b.classes+queryClass] = uint32(min(tokens, maxBound) | min(further, maxBound)<<16)
+	b.apart[rowClass*b.classes+queryClass] = uint32(max(0, min(tokens, maxBound)) | max(0, min(further, maxBound))<<16)
 }
 
 // AddQuery adds a query, of which a row within the radius is a hit. They are numbered in the order they come.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +25,10 @@ type Config struct {
 	Logger  *slog.Logger // told of kernels that are not offered, and of a lost device
 	Library string       // path of the driver's library, or its name, which the loader finds
 
-	sizes sizes
-	trial trial
-	ptx   fs.ReadFileFS // the kernels
+	sizes    sizes
+	trial    trial
+	ptx      fs.ReadFileFS // the kernels
+	untested bool          // kernels are taken to be right
 }
 
 // Default is the first device, with nearly all of its free memory and without a log.
@@ -43,6 +46,9 @@ func (c *Config) validate() error {
 	if c.Device < 0 || c.Budget < 0 || c.Scans < 1 {
 		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more",
 			c.Device, c.Budget, c.Scans))
+	}
+	if c.Kernel != "" && !slices.Contains(KernelNames(), c.Kernel) {
+		errs = append(errs, fmt.Errorf("kernel %q: want %s, or none for the fastest", c.Kernel, strings.Join(KernelNames(), ", ")))
 	}
 	if c.Timeout <= 0 {
 		errs = append(errs, fmt.Errorf("timeout %v: want more than 0", c.Timeout))
@@ -193,6 +199,9 @@ func (d *Device) start(config Config) error {
 		if err := d.equip(config); err != nil {
 			return err
 		}
+		if config.untested {
+			return d.force(config.Kernel)
+		}
 		k, err := d.selfTest()
 		if err == nil {
 			return d.force(config.Kernel)
@@ -215,7 +224,7 @@ func (d *Device) equip(config Config) error {
 		func() error { return d.grant(config.Budget) },
 		d.openStaging,
 		d.openLanes,
-		d.load,
+		func() error { return d.load(config.Kernel) },
 	}
 	for _, step := range steps {
 		if err := d.within(step); err != nil {

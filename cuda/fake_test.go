@@ -20,11 +20,11 @@ func newFake(tb testing.TB) fake {
 	return fake{cudatest.New(tb)}
 }
 
-// open opens the device of a fake driver, with buffers so small that tests fill them.
+// open opens the device of a fake driver, with buffers so small that tests fill them, and without the test of its kernels.
 func (f fake) open(tb testing.TB, changes ...func(*Config)) *Device {
 	tb.Helper()
 	config := Default()
-	config.Library = f.Library
+	config.Library, config.untested = f.Library, true
 	s := &config.sizes
 	s.staging, s.hits, s.chunk = 3000, 1<<12, 4*chunkUnit
 	config.trial = trial{rows: 64, queries: 64, warmUp: time.Microsecond, rounds: 3, limit: time.Second}
@@ -43,7 +43,10 @@ func (f fake) open(tb testing.TB, changes ...func(*Config)) *Device {
 	return d
 }
 
-// openAll opens the device and wants all kernels offered: one that the test at opening finds wrong would go untried.
+// tested has the kernels tested as they are everywhere else.
+func tested(c *Config) { c.untested = false }
+
+// openAll opens the device and wants all kernels offered, for a test that tries them.
 func (f fake) openAll(tb testing.TB) *Device {
 	tb.Helper()
 	d := f.open(tb)

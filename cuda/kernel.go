@@ -99,11 +99,14 @@ func (d *Device) force(name string) (err error) {
 	return err
 }
 
-// load has the driver compile the kernels. One that needs another device, or that has faulted on this one, is left out;
-// without any, nothing works.
-func (d *Device) load() error {
+// load has the driver compile the kernel that is told, or, with "", all of them. One that needs another device, or that has
+// faulted on this one, is left out; without any, nothing works.
+func (d *Device) load(only string) error {
 	var refused []error
 	for _, k := range kernels() {
+		if only != "" && k.name != only {
+			continue
+		}
 		if k.below > 0 && d.capability >= k.below {
 			d.log.Info("cuda kernel not offered: its instructions are emulated from some capability on", "device", d.name,
 				"capability", d.capability, "kernel", k.name, "below", k.below)

@@ -162,7 +162,7 @@ func (t *selfTest) batch(rows *Rows) *Batch {
 	for class, radii := range t.radii {
 		for i, radius := range radii {
 			b.SetRadius(class, i, radius)
-			b.SetApart(class, i, apartIn(radius), 2*apartIn(radius))
+			b.SetApart(class, i, apartIn(radius), radius-2*apartIn(radius))
 		}
 	}
 	for i, q := range t.queries {
@@ -200,7 +200,7 @@ func (t *selfTest) want(q uint32) (hits []Hit) {
 		}
 		radius := t.radii[i][q%testClasses]
 		for _, row := range reference.Scan(nil, part, t.queries[q], radius) {
-			if !hasHolders(int(q)) || passes(t.queries[q], part, row, apartIn(radius)) {
+			if !hasHolders(int(q)) || passes(t.queries[q], part, row, apartIn(radius), radius-2*apartIn(radius)) {
 				hits = append(hits, Hit{Query: q, Job: uint32(i), Row: row + uint32(j.From)})
 			}
 		}
@@ -222,12 +222,11 @@ func testHolders(signature []uint32) (words int, holders []uint64) {
 	return words, holders
 }
 
-// apartIn is how many tokens may be outside a row, of two bits each, and half of the bits that it may have alone: together
-// they are within the radius.
+// apartIn is how many tokens may be outside a row: with two bits each they leave some of the radius to the bits that it has alone.
 func apartIn(radius int) int { return max(radius, 0) / 4 }
 
 // passes says the same as the holders of the query, by their definition.
-func passes(x []uint32, planes [][]uint32, row uint32, tokens int) bool {
+func passes(x []uint32, planes [][]uint32, row uint32, mayOutside, mayFurther int) bool {
 	further, outside, ones, last := 0, 0, 0, -1
 	for w, word := range x {
 		y := planes[w][row]
@@ -239,5 +238,5 @@ func passes(x []uint32, planes [][]uint32, row uint32, tokens int) bool {
 			ones++
 		}
 	}
-	return outside <= tokens && further <= 2*tokens
+	return outside <= mayOutside && further <= mayFurther
 }

@@ -388,7 +388,7 @@ func TestChartRefuses(t *testing.T) {
 		{"everything", "config.window.budget=24GiB", "do not fit"},
 		{"everything", "config.window.budget=lots", "want a size"},
 		{"minimal", "config.window.engine=cuda", "set match.gpu.enabled"},
-		{"cuda", "config.window.engine=scan", "leave it out"},
+		{"cuda", "config.window.engine=scan", "config.window.engine out"},
 		{"cuda", "image.digest=sha256:" + strings.Repeat("0", 64), "set match.gpu.digest"},
 		{"cuda", "match.gpu.count=0", "count"},
 		{"cuda", "match.gpu.resource=gpu", "resource"},

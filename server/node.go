@@ -119,6 +119,9 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
+	if err := n.openEngine(); err != nil {
+		return err
+	}
 	if n.broker, err = n.openBroker(ctx); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"refrain/text"
 )
 
-// windowConfig makes the detector's configuration of the file's.
+// windowConfig makes the detector's configuration of the file's, but for the engine.
 func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg = detector.Default()
 	if cfg.Similarity, err = text.ParseSimilarity(w.Measure); err != nil {
@@ -24,9 +24,6 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	}
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
-	}
-	if cfg.Engine, err = detector.NewEngine(w.engine(log)); err != nil {
-		return cfg, fmt.Errorf("configuration: window.engine: %w", err)
 	}
 	if cfg.Model, err = hashcodes.Open(w.ModelName(), w.Bits, w.Ones); err != nil {
 		return cfg, err
@@ -43,6 +40,17 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg.MaxLater, cfg.FloodLater = cfg.MaxMatches, cfg.Flood
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
+}
+
+// openEngine is for who matches: others have no windows, and want no GPU.
+func (n *node) openEngine() (err error) {
+	if !n.cfg.has(roleMatch) {
+		return nil
+	}
+	if n.window.Engine, err = detector.NewEngine(n.cfg.Window.engine(n.log)); err != nil {
+		return fmt.Errorf("configuration: window.engine: %w", err)
+	}
+	return nil
 }
 
 // engine is the engine's part. Validate has said whether the device is a number.

@@ -21,11 +21,15 @@ func TestNoGPU(t *testing.T) {
 	if !errors.Is(why, cuda.ErrUnavailable) {
 		t.Fatal(why)
 	}
-	w := Default().Window
-	w.Engine = "cuda"
-	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	n := &node{cfg: Default(), log: slog.New(slog.DiscardHandler)}
+	n.cfg.Window.Engine = "cuda"
+	err := n.openEngine()
 	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
+	}
+	n.cfg.Roles = []string{roleSplit, roleAPI}
+	if err := n.openEngine(); err != nil {
+		t.Errorf("a process without a window wants a GPU: %v", err)
 	}
 }
 

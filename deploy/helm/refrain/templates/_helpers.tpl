@@ -103,7 +103,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- $engine := dig "window" "engine" "" .Values.config -}}
 {{- if or (eq $engine "cuda") (and $engine .Values.match.gpu.enabled) }}
-{{- fail "config.window.engine is for all processes, and those without a card do not start with cuda: leave it out, and set match.gpu.enabled" }}
+{{- fail "match.gpu.enabled gives the workers cards and the engine cuda: leave config.window.engine out" }}
 {{- end }}
 {{- if and .Values.match.gpu.enabled .Values.image.digest (not .Values.match.gpu.digest) }}
 {{- fail "image.digest is that of the image without CUDA: set match.gpu.digest to that of the image with it" }}
@@ -214,7 +214,7 @@ spec:
       value: http://$(POD).{{ include "refrain.fullname" .root }}-match.$(NAMESPACE).svc.{{ .root.Values.clusterDomain }}:8080
     {{- end }}
     {{- if $gpu }}
-    - {name: REFRAIN_WINDOW_ENGINE, value: cuda} # of these pods alone: with it every process wants a card when it starts
+    - {name: REFRAIN_WINDOW_ENGINE, value: cuda} # of these pods alone: they have the windows, and the cards
     {{- end }}
     {{- with .root.Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
