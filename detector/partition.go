@@ -148,15 +148,8 @@ func (p *Partition) Restore(head io.Reader, open func(piece string) (io.ReadClos
 		return nil, fmt.Errorf("restore the window: %w", err)
 	}
 	p.newest.Store(int64(binary.LittleEndian.Uint64(newest[:])))
-	p.window.Close()
 	p.setWindow(w)
 	return w.Pieces(), nil
-}
-
-// Close gives back at once what the engine holds besides memory. Only View and Newest may be called after it.
-func (p *Partition) Close() error {
-	p.window.Close()
-	return nil
 }
 
 // Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.

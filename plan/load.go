@@ -24,18 +24,13 @@ func (w *workload) read(s shape) float64 {
 	return w.feed.sentences() * (r + c - r*c)
 }
 
-// part is how many rows one core sees to by itself, onCard how many one card searches: those of its partitions.
+// part is how many rows one core sees to by itself, onCard how many one card searches: those of all partitions of its share.
 func (w *workload) part(s shape) float64 {
 	return w.feed.windowRows() / float64(s.columns) / float64(s.partitions)
 }
 
 func (w *workload) onCard(s shape) float64 {
-	return w.part(s) * w.dealt(s)
-}
-
-// dealt is how many partitions the card has that has most: the windows of a worker are dealt to its cards, each to one.
-func (w *workload) dealt(s shape) float64 {
-	return math.Ceil(float64(s.partitions) / float64(max(1, w.machine.GPUs)))
+	return w.feed.windowRows() / float64(s.columns) / float64(max(1, w.machine.GPUs))
 }
 
 // coreSeconds are the cores of one worker that are busy at the peak, by what they do. Splitting posts and writing
@@ -71,9 +66,9 @@ func (w *workload) batch(s shape, maxBatch float64) float64 {
 	return max(1, min(maxBatch, w.lookups(s)*w.costs.BatchSeconds))
 }
 
-// cardMicros is the time of the card that has most for one look-up. A batch is a launch for each of its partitions.
+// cardMicros is the time of a card for one look-up. A batch is a launch for each partition.
 func (w *workload) cardMicros(s shape) float64 {
-	return w.engine.card(w, w.onCard(s), w.batch(s, w.costs.GPU.Batch)/w.dealt(s))
+	return w.engine.card(w, w.onCard(s), w.batch(s, w.costs.GPU.Batch)/float64(s.partitions))
 }
 
 // recordBytes is a sentence in the sentence topic.

@@ -26,7 +26,7 @@ type Result struct {
 	Columns          int    `json:"columns"`
 	Partitions       int    `json:"partitions"`       // of the sentence topic, at least; Columns × WorkerPartitions
 	WorkerPartitions int    `json:"workerPartitions"` // that a worker owns: it serves them side by side
-	GPUs             int    `json:"gpus"`             // of all workers, that have a partition
+	GPUs             int    `json:"gpus"`             // in all workers
 
 	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
 	Grid       *Grid    `json:"grid"`       // the smallest grid, where it takes a quarter fewer workers than what is planned

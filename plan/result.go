@@ -34,19 +34,18 @@ func (g *grid) result(all []Alternative) Result {
 	return r
 }
 
-// gpus are the cards that have a partition.
 func (g *grid) gpus() int {
 	if g.work.engine.device(&g.work) == 0 {
 		return 0
 	}
-	return g.workers() * min(g.work.machine.GPUs, g.shape.partitions)
+	return g.workers() * g.work.machine.GPUs
 }
 
 // lookupMicros is what one sentence costs in all rows of a worker.
 func (g *grid) lookupMicros() float64 {
 	w, s := &g.work, g.shape
 	if w.engine.device(w) > 0 {
-		return w.cardMicros(s) * float64(s.partitions) / w.dealt(s)
+		return w.cardMicros(s) * float64(w.machine.GPUs)
 	}
 	return w.engine.core(w, w.part(s)) * float64(s.partitions)
 }

@@ -78,19 +78,11 @@ type Window struct {
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
 	Budget     Bytes         `yaml:"budget"`        // 0: half the memory of the machine
 	Engine     string        `yaml:"engine"`
-	CUDA       CUDA          `yaml:"cuda"`
 	Model      string        `yaml:"model"` // default, md5 or a file; "": see ModelName
 	Bits       int           `yaml:"bits"`  // of md5
 	Ones       int           `yaml:"ones"`  // of md5
 	Texts      bool          `yaml:"texts"`
 	Snapshots  string        `yaml:"snapshots"` // a directory; "": in DataDir; off: none
-}
-
-// CUDA says which GPUs the engines cuda and auto may use, and how.
-type CUDA struct {
-	Device string `yaml:"device"` // the number of one, or all
-	Budget Bytes  `yaml:"budget"` // of the memory of each; 0: 90 % of what is free
-	Kernel string `yaml:"kernel"` // "": the fastest by a short trial
 }
 
 // ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.
@@ -112,9 +104,6 @@ type Models struct {
 	Vocabulary int           `yaml:"vocabulary"`
 	Workers    int           `yaml:"workers"`
 }
-
-// allGPUs is the Device that is every one.
-const allGPUs = "all"
 
 // Bytes is a size: in a file 64MB or 1.5GiB.
 type Bytes int64
@@ -197,7 +186,7 @@ func Default() Config {
 		Window: Window{
 			Measure: window.Similarity.String(), Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
 			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
-			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, CUDA: CUDA{Device: allGPUs}, Bits: hashcodes.DefaultBits,
+			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits,
 			Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models:  defaultModels(),

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"refrain/cuda"
 	"refrain/detector"
 	"refrain/ingest/file"
 	"refrain/internal/check"
@@ -20,9 +19,6 @@ import (
 
 // maxDuration is the longest span, lateness or age: a hundred years.
 const maxDuration = 100 * 365 * 24 * time.Hour
-
-// minCUDABudget leaves some of a GPU's memory to rows: what searches need comes first.
-const minCUDABudget = 64 << 20
 
 // minCanaryEvery bounds what canaries cost.
 const minCanaryEvery = 100 * time.Millisecond
@@ -127,20 +123,10 @@ func (v *validation) window(w *Window) {
 	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
 	v.want(w.Flood >= 0, "window.flood_matches", "want 0 (as many as max_matches) or more")
 	v.oneOf("window.engine", w.Engine, detector.Engines...)
-	v.cuda(&w.CUDA)
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
 	v.want(w.ModelName() == "md5" || w.Bits == 64 && w.Ones == 1, "window.model",
 		fmt.Sprintf("%s has bits and ones of its own: leave window.bits and window.ones out, or set window.model to md5", w.Model))
-}
-
-func (v *validation) cuda(c *CUDA) {
-	n, err := strconv.Atoi(c.Device)
-	v.want(c.Device == allGPUs || err == nil && n >= 0, "window.cuda.device",
-		fmt.Sprintf("%q: want all, or the number of a GPU, from 0", c.Device))
-	v.want(c.Budget == 0 || c.Budget >= minCUDABudget, "window.cuda.budget",
-		fmt.Sprintf("%d bytes: want 0 (90 %% of what is free), or 64MiB or more", c.Budget))
-	v.oneOf("window.cuda.kernel", c.Kernel, append([]string{""}, cuda.KernelNames()...)...)
 }
 
 func (v *validation) file(key string, f *File) {

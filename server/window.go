@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strconv"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,8 +12,26 @@ import (
 	"refrain/hashcodes"
 	"refrain/internal/memory"
 	"refrain/sigstore"
+	"refrain/sigstore/gpu"
 	"refrain/text"
 )
+
+// newDealer opens what the windows of so many partitions compare on.
+func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, error) {
+	cfg := detector.DefaultDealer()
+	numbers, err := gpu.ParseNumbers(w.CUDA.Device)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: window.cuda.device: %w", err)
+	}
+	cfg.Engine, cfg.Logger = w.Engine, log
+	cfg.GPUs.Numbers, cfg.GPUs.Windows = numbers, partitions
+	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
+	d, err := detector.NewDealer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: window.engine: %w", err)
+	}
+	return d, nil
+}
 
 // windowConfig makes the detector's configuration of the file's, but for the engine.
 func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
@@ -40,28 +57,6 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg.MaxLater, cfg.FloodLater = cfg.MaxMatches, cfg.Flood
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
-}
-
-// openEngine is for who matches: others have no windows, and want no GPU.
-func (n *node) openEngine() (err error) {
-	if !n.cfg.has(roleMatch) {
-		return nil
-	}
-	if n.window.Engine, err = detector.NewEngine(n.cfg.Window.engine(n.log)); err != nil {
-		return fmt.Errorf("configuration: window.engine: %w", err)
-	}
-	return nil
-}
-
-// engine is the engine's part. Validate has said whether the device is a number.
-func (w *Window) engine(log *slog.Logger) detector.EngineConfig {
-	cfg := detector.DefaultEngineConfig()
-	cfg.Name, cfg.Logger = w.Engine, log
-	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
-	if n, err := strconv.Atoi(w.CUDA.Device); err == nil {
-		cfg.GPUs.Device = n
-	}
-	return cfg
 }
 
 // warnForced logs early expiry at most once a minute.

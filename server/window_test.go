@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"refrain/cuda"
-	"refrain/detector"
 	"refrain/hashcodes"
 )
 
@@ -30,18 +29,6 @@ func TestNoGPU(t *testing.T) {
 	n.cfg.Roles = []string{roleSplit, roleAPI}
 	if err := n.openEngine(); err != nil {
 		t.Errorf("a process without a window wants a GPU: %v", err)
-	}
-}
-
-// TestCUDASettings: the settings reach the engine.
-func TestCUDASettings(t *testing.T) {
-	for device, want := range map[string]int{"1": 1, "all": detector.AllGPUs, "0": 0} {
-		w := Default().Window
-		w.Engine, w.CUDA = "cuda", CUDA{Device: device, Budget: 2 << 30, Kernel: "imma"}
-		got := w.engine(nil)
-		if got.Name != "cuda" || got.GPUs.Device != want || got.GPUs.Budget != 2<<30 || got.GPUs.Kernel != "imma" {
-			t.Errorf("device %s: got %+v", device, got)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync/atomic"
 )
@@ -135,9 +134,6 @@ func (w *Worker) abandon(q *partition) {
 func (w *Worker) remove(q *partition) {
 	q.lock.Lock()
 	q.gone = true
-	if c, ok := q.rows.(io.Closer); ok {
-		_ = c.Close() // nobody asks them any more
-	}
 	q.lock.Unlock()
 	w.owned = slices.DeleteFunc(w.owned, func(o *partition) bool { return o == q })
 	w.home[q.id] = nil

@@ -146,37 +146,3 @@ func TestLeavesWordOfOthers(t *testing.T) {
 		t.Errorf("%+v, %v", owner, err)
 	}
 }
-
-// closable are rows that tell when they are closed.
-type closable struct {
-	Rows
-	closed chan<- int
-	q      int
-}
-
-func (c closable) Close() error {
-	c.closed <- c.q
-	return nil
-}
-
-// TestRowsThatGoAreClosed: what the engine of a window holds, as memory of a GPU, comes free when its partition is given up, and
-// not when somebody collects the garbage.
-func TestRowsThatGoAreClosed(t *testing.T) {
-	r, closed := newRoute(t, 2), make(chan int, 2)
-	cfg := DefaultCrew()
-	cfg.Worker, cfg.Name, cfg.Grace = r.config(), "a", 0
-	cfg.Rows = func(q int) (Rows, error) {
-		rows, err := r.config().Rows(q)
-		return closable{rows, closed, q}, err
-	}
-	c := must(OpenCrew(t.Context(), cfg))
-	t.Cleanup(func() { c.Close() })
-	r.mustServe(c, 0, 1)
-	if len(closed) > 0 {
-		t.Error("closed while it is served")
-	}
-	r.mustServe(c, 1)
-	if len(closed) != 1 || <-closed != 0 {
-		t.Error("the rows of partition 0 were not closed, or others were")
-	}
-}

@@ -100,9 +100,7 @@ func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step,
 		Status: r.status}
 	for _, name := range []string{"prefix", "scan", "auto"} {
-		cfg := detector.DefaultEngineConfig()
-		cfg.Name = name
-		e, err := detector.NewEngine(cfg)
+		e, err := detector.NewEngine(name, nil)
 		if err != nil {
 			return nil, err
 		}

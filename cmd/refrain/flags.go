@@ -251,9 +251,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if !slices.Contains(detector.Engines, f.engine) {
 		return cfg, usage("--engine %q: want %s", f.engine, strings.Join(detector.Engines, ", "))
 	}
-	engine := detector.DefaultEngineConfig()
-	engine.Name = f.engine
-	if cfg.Engine, err = detector.NewEngine(engine); err != nil {
+	if cfg.Engine, err = detector.NewEngine(f.engine, nil); err != nil {
 		return cfg, fmt.Errorf("--engine %w", err)
 	}
 	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = f.maxMatches, f.maxMatches, !f.texts

@@ -61,7 +61,7 @@ func TestLoadEmptyFile(t *testing.T) {
 func TestFileChangesWhatItNames(t *testing.T) {
 	got, err := Load(mustWrite(t, `
 http: 127.0.0.1:9000
-window: {span: 7d, threshold: 2/3, budget: 1.5GiB, cuda: {device: 1, budget: 2GiB}}
+window: {span: 7d, threshold: 2/3, budget: 1.5GiB}
 ingest:
   files:
     - {path: a.jsonl, map: "text=body", source: x}
@@ -72,7 +72,6 @@ ingest:
 	want := server.Default()
 	want.HTTP = "127.0.0.1:9000"
 	want.Window.Span, want.Window.Threshold, want.Window.Budget = 7*24*time.Hour, "2/3", 3<<29
-	want.Window.CUDA = server.CUDA{Device: "1", Budget: 2 << 30}
 	want.Ingest.Files = []server.File{{Path: "a.jsonl", Config: mapping.Config{Map: "text=body"}, Source: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

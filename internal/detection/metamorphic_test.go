@@ -58,9 +58,7 @@ func codes(tb testing.TB, engine string, bits, ones, partitions int) variant {
 
 func mustEngine(tb testing.TB, name string) detector.Engine {
 	tb.Helper()
-	cfg := detector.DefaultEngineConfig()
-	cfg.Name = name
-	e, err := detector.NewEngine(cfg)
+	e, err := detector.NewEngine(name, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

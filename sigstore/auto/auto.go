@@ -20,11 +20,6 @@ type Choice struct {
 	Name   string
 	Engine sigstore.Engine
 	Cost   func(Load) float64 // ns a look-up
-
-	// Of an engine that costs something to ask about, and takes many queries at once:
-
-	Floor func(Load) float64 // no more than Cost: where that gains nothing Cost is not asked; nil: it always is
-	Batch int                // queries that it takes at once; 0: as many as come with any engine
 }
 
 // Config says what there is to choose from. Choices and Bounds are required, Default has the rest.
@@ -60,7 +55,6 @@ type index struct {
 	searches int      // likewise
 	queries  int      // in those
 	tokens   []uint32 // scratch
-	demand   demand
 }
 
 func (x *index) Open() {
@@ -81,14 +75,9 @@ func (x *index) Drop() {
 	x.rows = x.rows[1:]
 }
 
-// Batch is that of the engine, but while it is to be seen how many queries come at once.
-func (x *index) Batch() int { return max(x.Index.Batch(), x.demand.batch()) }
-
 func (x *index) Search(queries []sigstore.Query) {
-	if !x.demand.observe(len(queries)) {
-		x.searches++
-		x.queries += len(queries)
-	}
+	x.searches++
+	x.queries += len(queries)
 	x.Index.Search(queries)
 }
 
@@ -107,9 +96,6 @@ func (x *index) choose() {
 	now, best, bestCost := math.Inf(1), x.choice, math.Inf(1)
 	for i := range x.cfg.Choices {
 		c := &x.cfg.Choices[i]
-		if c.Floor != nil && c != x.choice && minGain*c.Floor(load) > bestCost {
-			continue
-		}
 		cost := c.Cost(load)
 		if c == x.choice {
 			now = cost
@@ -119,10 +105,6 @@ func (x *index) choose() {
 		}
 	}
 	if minGain*bestCost > now {
-		return
-	}
-	if best.Batch > 0 && load.Demand == 0 {
-		x.demand.observeFor(best.Batch)
 		return
 	}
 	if x.cfg.Logger != nil {

@@ -16,10 +16,7 @@ type Load struct {
 	Bands     float64 // sizes that a partner may have
 	Compared  float64 // rows whose size a partner may have
 	Probes    float64 // tokens of a prefix
-	Demand    float64 // queries that would be asked at once if an engine took as many as it can; 0: not known
 	Postings  float64 // rows, counted once for each token, that share a token of the prefix
-
-	sample *sample
 }
 
 // sampled is the number of rows that are looked at.
@@ -32,16 +29,9 @@ func (x *index) load() Load {
 	if x.searches > 0 {
 		l.Batch = float64(x.queries) / float64(x.searches)
 	}
-	l.Demand = x.demand.average()
-	if l.Demand == 0 && x.choice.Batch > 0 && x.searches > 0 {
-		l.Demand = l.Batch
-	}
 	x.searches, x.queries = 0, 0
-	if l.Demand > 0 {
-		x.demand = demand{}
-	}
 	l.Rows = float64(x.count())
-	s := &sample{df: x.source.Frequencies(), bounds: x, tokens: map[uint32]int{}}
+	s := sample{df: x.source.Frequencies(), bounds: x, tokens: map[uint32]int{}}
 	step := max(1, int(l.Rows)/sampled)
 	for n, rows := range x.rows {
 		for row := 0; row < int(rows); row += step {
@@ -49,7 +39,6 @@ func (x *index) load() Load {
 		}
 	}
 	s.fill(&l)
-	l.sample = s
 	return l
 }
 
@@ -62,7 +51,6 @@ type sample struct {
 	probes int
 	tokens map[uint32]int // rows of the sample with a token in their prefix
 	sorted []uint32
-	sets   [][]uint32
 }
 
 func (s *sample) add(tokens []uint32) {
@@ -70,7 +58,6 @@ func (s *sample) add(tokens []uint32) {
 		return
 	}
 	s.rows++
-	s.sets = append(s.sets, slices.Clone(tokens))
 	for len(s.sizes) <= len(tokens) {
 		s.sizes = append(s.sizes, 0)
 	}

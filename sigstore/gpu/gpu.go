@@ -13,15 +13,15 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"refrain/cuda"
 	"refrain/hashcodes"
 	"refrain/sigstore"
 )
 
-// Config says where the rows go. Bounds, Words and CPU are required, and Device for New; Default has the rest.
+// Config says where the rows go. Device, Bounds, Words and CPU are required, Default has the rest.
 type Config struct {
 	Device *cuda.Device
 	Bounds *hashcodes.Bounds
@@ -48,34 +48,34 @@ const (
 	pass          = 128
 )
 
-// New makes the engine of one device. Once the device has failed one window of it, no other tries it again.
+// New makes the engine. Once the device has failed one window of it, no other tries it again.
 func New(cfg Config) sigstore.Engine {
-	d := &Devices{cards: []*card{{device: cfg.Device}}}
-	return d.Engine(cfg)
+	shared := &state{}
+	return func(rows sigstore.Rows) sigstore.Index {
+		x := &index{cfg: cfg, source: rows, state: shared}
+		if shared.lost.Load() {
+			x.cpu = cfg.CPU(rows)
+		}
+		return x
+	}
+}
+
+// state is what the indexes of an engine know together: a window makes itself a new one now and then.
+type state struct {
+	lost atomic.Bool
+	full sync.Once // told that the device has no room
 }
 
 // index holds the signatures of a window.
 type index struct {
 	cfg    Config
 	source sigstore.Rows
-	*card
-	leave    func() // the card has one window less
+	*state
 	first    uint32 // number of the oldest block
 	blocks   []*block
 	cpu      sigstore.Index // instead of all this, once the device is lost
 	full     bool           // the device had no room since a block was last dropped
 	searches [2]search
-}
-
-func newIndex(cfg Config, c *card, rows sigstore.Rows) *index {
-	cfg.Device = c.device
-	x := &index{cfg: cfg, source: rows, card: c, leave: sync.OnceFunc(func() { c.windows.Add(-1) })}
-	runtime.AddCleanup(x, func(leave func()) { leave() }, x.leave) // of a window that nobody closes
-	if c.lost.Load() {
-		x.leave()
-		x.cpu = cfg.CPU(rows)
-	}
-	return x
 }
 
 func (x *index) Open() {
@@ -140,7 +140,6 @@ func (x *index) Close() error {
 		errs = append(errs, b.free())
 	}
 	x.blocks = nil
-	x.leave()
 	return errors.Join(errs...)
 }
 
@@ -163,7 +162,7 @@ func (x *index) send(b *band) error {
 
 func (x *index) logFull() {
 	x.full = true
-	x.card.full.Do(func() {
+	x.state.full.Do(func() {
 		used, budget := x.cfg.Device.Memory()
 		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used,
 			"budget", budget)
