@@ -12,10 +12,27 @@ import (
 	"refrain/hashcodes"
 	"refrain/internal/memory"
 	"refrain/sigstore"
+	"refrain/sigstore/gpu"
 	"refrain/text"
 )
 
-// windowConfig makes the detector's configuration of the file's.
+// newDealer opens what the windows compare on.
+func newDealer(w Window, log *slog.Logger) (*detector.Dealer, error) {
+	cfg := detector.DefaultDealer()
+	numbers, err := gpu.ParseNumbers(w.CUDA.Device)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: window.cuda.device: %w", err)
+	}
+	cfg.Engine, cfg.Logger = w.Engine, log
+	cfg.GPUs.Numbers, cfg.GPUs.Budget, cfg.GPUs.Kernel = numbers, int64(w.CUDA.Budget), w.CUDA.Kernel
+	d, err := detector.NewDealer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: window.engine: %w", err)
+	}
+	return d, nil
+}
+
+// windowConfig makes the detector's configuration of the file's, but for the engine.
 func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg = detector.Default()
 	if cfg.Similarity, err = text.ParseSimilarity(w.Measure); err != nil {
@@ -23,9 +40,6 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	}
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
-	}
-	if cfg.Engine, err = detector.NewEngine(w.Engine, log); err != nil {
-		return cfg, fmt.Errorf("configuration: window.engine: %w", err)
 	}
 	if cfg.Model, err = hashcodes.Open(w.ModelName(), w.Bits, w.Ones); err != nil {
 		return cfg, err

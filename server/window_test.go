@@ -22,7 +22,7 @@ func TestNoGPU(t *testing.T) {
 	}
 	w := Default().Window
 	w.Engine = "cuda"
-	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	_, err := newDealer(w, slog.New(slog.DiscardHandler))
 	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
