@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -151,4 +153,50 @@ func TestSeveralGPUs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAutoAndGPUs: auto leaves the driver alone while look-ups are cheap, and opens the GPU once they are not, in the
+// background. What it takes there is nothing that auto would choose here, and the events are those of the prefix engine.
+func TestAutoAndGPUs(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		all    []feed.Sentence
+		opened int
+	}{
+		{"cheap", postsOfIRA(t, 2000), 0},
+		{"dear", fewWordsSentences(24_000), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			byPrefix := detector.Default()
+			byPrefix.Engine = detector.Prefix
+			want := play(t, byPrefix, c.all, func(int) {})
+			f := cudatest.New(t)
+			var log lockedBuffer
+			cfg := withDealer(t, f, "auto", &log)
+			got := play(t, cfg, c.all, func(int) {})
+			if err := cfg.Dealer.Close(); err != nil { // it waits for what was begun
+				t.Error(err)
+			}
+			if !slices.Equal(got, want) || len(want) == 0 {
+				t.Errorf("%d events, want %d of the prefix engine, or others", len(got), len(want))
+			}
+			if n := log.count("engine: cuda"); n != c.opened || c.opened == 0 && f.Log() != "" {
+				t.Errorf("%d GPUs opened, want %d; log:\n%s", n, c.opened, &log.Buffer)
+			}
+		})
+	}
+}
+
+// fewWordsSentences are of sixty words, so that every prefix is in many rows.
+func fewWordsSentences(n int) (all []feed.Sentence) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range n {
+		var tokens []uint64
+		for range 8 + r.IntN(6) {
+			tokens = append(tokens, r.Uint64N(60))
+		}
+		tokens = text.Set(tokens)
+		all = append(all, feed.Sentence{Post: strconv.Itoa(i), Time: feed.Time(i * 50), Tokens: tokens, Group: feed.GroupHash(tokens)})
+	}
+	return all
 }

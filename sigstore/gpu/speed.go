@@ -27,9 +27,9 @@ func (d *Device) measure(words int) (Speed, error) {
 }
 
 const (
-	fewRows       = 2048    // whose comparison costs nothing beside the launch
-	maxRows       = 1 << 22 // compared: 32 MB of signatures of 64 bits
-	launchesLong  = 4       // is a scan that says what a comparison takes
+	fewRows      = 2048    // whose comparison costs nothing beside the launch
+	maxRows      = 1 << 22 // compared: 32 MB of signatures of 64 bits
+	launchesLong = 4       // is a scan that says what a comparison takes
 )
 
 // measure compares queries with ever more random rows until the comparisons take most of the time, or the memory is full.
