@@ -28,6 +28,23 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
+// TestOnlyMatchOpensGPUs: a process without windows shares the configuration of those with some, and needs no GPU.
+func TestOnlyMatchOpensGPUs(t *testing.T) {
+	if n, err := cuda.Count(cuda.Default().Library); err == nil && n > 0 {
+		t.Skip("there is a GPU")
+	}
+	cfg := Default()
+	cfg.DataDir, cfg.Logger = t.TempDir(), slog.New(slog.DiscardHandler)
+	cfg.Window.Engine = "cuda"
+	topics, err := OpenTopics(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := topics.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestShareOfMatches: a look-up that matches no more than it may is hardly ever cut because of how its matches fall on
 // the partitions, and one that matches many times more is.
 func TestShareOfMatches(t *testing.T) {
