@@ -20,7 +20,7 @@ import (
 )
 
 // examples are the values that the chart is rendered with.
-var examples = []string{"minimal", "kafka", "nats", "everything"}
+var examples = []string{"minimal", "kafka", "nats", "gpu", "everything"}
 
 // object is what the tests read of an object of Kubernetes.
 type object struct {
@@ -43,6 +43,7 @@ type podTemplate struct {
 	Metadata struct{ Labels, Annotations map[string]string }
 	Spec     struct {
 		EnableServiceLinks *bool            `yaml:"enableServiceLinks"`
+		RuntimeClassName   string           `yaml:"runtimeClassName"`
 		SecurityContext    securityContext  `yaml:"securityContext"`
 		Containers         []chartContainer `yaml:"containers"`
 	}
@@ -59,9 +60,10 @@ type chartContainer struct {
 	Args            []string
 	Env             []struct{ Name, Value string }
 	SecurityContext securityContext `yaml:"securityContext"`
-	StartupProbe    probe           `yaml:"startupProbe"`
-	LivenessProbe   probe           `yaml:"livenessProbe"`
-	ReadinessProbe  probe           `yaml:"readinessProbe"`
+	Resources       struct{ Limits map[string]any }
+	StartupProbe    probe `yaml:"startupProbe"`
+	LivenessProbe   probe `yaml:"livenessProbe"`
+	ReadinessProbe  probe `yaml:"readinessProbe"`
 }
 
 type probe struct {
@@ -329,6 +331,24 @@ func TestChartRolls(t *testing.T) {
 	}
 }
 
+// TestChartGPUs: the workers ask for their GPUs, beside what they ask for else, and nobody else asks for one.
+func TestChartGPUs(t *testing.T) {
+	for name, o := range objects(t, mustRender(t, "gpu")) {
+		pods := o.Spec.Template.Spec
+		if len(pods.Containers) == 0 {
+			continue
+		}
+		limits, class := pods.Containers[0].Resources.Limits, pods.RuntimeClassName
+		if name == "StatefulSet/refrain-match" {
+			if fmt.Sprint(limits["nvidia.com/gpu"]) != "2" || limits["memory"] != "8Gi" || class != "nvidia" {
+				t.Errorf("%s: limits %v, runtime class %q", name, limits, class)
+			}
+		} else if limits["nvidia.com/gpu"] != nil || class != "" {
+			t.Errorf("%s: limits %v, runtime class %q", name, limits, class)
+		}
+	}
+}
+
 // TestChartRefuses: what cannot work ends with a reason.
 func TestChartRefuses(t *testing.T) {
 	for _, x := range []struct{ example, set, want string }{
@@ -336,6 +356,9 @@ func TestChartRefuses(t *testing.T) {
 		{"minimal", "config.topics.nats.servers={nats://nats:4222}", "not both"},
 		{"minimal", "secrets.existing=null", "kubectl create secret"},
 		{"minimal", "match.replicas=17", "17 workers for 16 partitions"},
+		{"minimal", "config.window.engine=cuda", "set match.gpus.count"},
+		{"gpu", "config.window.engine=scan", "takes none: want cuda or auto"},
+		{"gpu", "match.gpus.count=0.5", "count"},
 		{"everything", "match.autoscaling.maxReplicas=49", "49 workers for 48 partitions"},
 		{"everything", "match.autoscaling.maxReplicas=3", "less than match.replicas"},
 		{"everything", "match.autoscaling.prometheus=", "address of the Prometheus"},

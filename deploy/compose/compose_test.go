@@ -203,6 +203,57 @@ func TestNothingPublicIsASecret(t *testing.T) {
 	}
 }
 
+// TestGPU: the file for a GPU changes a service that is there, to an image that the Dockerfile makes, with CUDA, and with a
+// setting that the program has. What the driver compiles goes to the volume.
+func TestGPU(t *testing.T) {
+	type override struct {
+		Services map[string]struct {
+			Image       string
+			Build       struct{ Target string }
+			Environment map[string]string
+			Deploy      struct {
+				Resources struct {
+					Reservations struct {
+						Devices []struct{ Capabilities []string }
+					}
+				}
+			}
+		}
+	}
+	s := mustDecode[override](t, "../../docker-compose.gpu.yml").Services["refrain"]
+	if _, ok := mustProject(t).Services["refrain"]; !ok || s.Image != s.Build.Target {
+		t.Errorf("%+v", s)
+	}
+	if devices := s.Deploy.Resources.Reservations.Devices; len(devices) != 1 || !slices.Equal(devices[0].Capabilities, []string{"gpu"}) {
+		t.Errorf("devices %+v", devices)
+	}
+	var environ []string
+	for name, value := range s.Environment {
+		environ = append(environ, name+"="+value)
+	}
+	c, err := config.Load("refrain.yaml", environ)
+	if err != nil || c.Window.Engine != "auto" && c.Window.Engine != "cuda" {
+		t.Errorf("engine %q, %v", c.Window.Engine, err)
+	}
+	dockerfile := string(mustRead(t, "../../Dockerfile"))
+	_, image, ok := strings.Cut(dockerfile, " AS "+s.Build.Target+"\n")
+	image, _, _ = strings.Cut(image, "\nFROM ")
+	for _, line := range []string{"COPY --from=build-cuda /out/cuda/refrain /", "CUDA_CACHE_PATH=/data/", "USER 65532:65532",
+		"NVIDIA_DRIVER_CAPABILITIES=compute"} {
+		if !ok || !strings.Contains(image, line) {
+			t.Errorf("target %s lacks %s", s.Build.Target, line)
+		}
+	}
+	_, build, _ := strings.Cut(dockerfile, "AS build-cuda\n")
+	build, _, _ = strings.Cut(build, "\nFROM ")
+	if strings.Contains(build, "nocuda") || !strings.Contains(build, "CGO_ENABLED=0") {
+		t.Errorf("what is built has no CUDA, or wants a C compiler:\n%s", build)
+	}
+	if !strings.Contains(dockerfile[strings.LastIndex(dockerfile, "\nFROM "):], "FROM scratch AS refrain\n") {
+		t.Error("docker build without a target makes another image than the static one")
+	}
+}
+
 // TestImages: ports on this machine only, versions pinned, our own images locked up, and their targets there.
 func TestImages(t *testing.T) {
 	dockerfile := string(mustRead(t, "../../Dockerfile"))

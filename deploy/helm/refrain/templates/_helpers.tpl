@@ -102,6 +102,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.match.autoscaling.enabled (eq .Values.match.autoscaling.kind "keda") (not .Values.match.autoscaling.prometheus) }}
 {{- fail "match.autoscaling.prometheus: want the address of the Prometheus that KEDA asks" }}
 {{- end }}
+{{- $engine := dig "window" "engine" "auto" .Values.config -}}
+{{- $gpus := int .Values.match.gpus.count -}}
+{{- if and (eq $engine "cuda") (not $gpus) }}
+{{- fail "config.window.engine is cuda, and the workers have no GPU: set match.gpus.count" }}
+{{- end }}
+{{- if and $gpus (has $engine (list "prefix" "scan")) }}
+{{- fail (printf "match.gpus.count is %d, and config.window.engine %s takes none: want cuda or auto" $gpus $engine) }}
+{{- end }}
 {{- $budget := dig "window" "budget" 0 .Values.config -}}
 {{- $limit := dig "limits" "memory" "" .Values.match.resources -}}
 {{- if and $budget $limit }}
@@ -176,6 +184,9 @@ spec:
   {{- end }}
   topologySpreadConstraints:
     {{- include "refrain.spread" (dict "root" .root "role" .role "own" .values.topologySpreadConstraints) | trim | nindent 4 }}
+  {{- with dig "gpus" "runtimeClassName" "" .values }}
+  runtimeClassName: {{ . }}
+  {{- end }}
   containers:
   - name: refrain
     image: {{ include "refrain.image" .root }}
@@ -197,7 +208,13 @@ spec:
     securityContext:
       {{- toYaml .root.Values.securityContext | nindent 6 }}
     resources:
+      {{- $gpus := default (dict "count" 0) .values.gpus }}
+      {{- if $gpus.count }}
+      {{- $limits := dict "limits" (dict $gpus.resource $gpus.count) }}
+      {{- toYaml (mergeOverwrite (deepCopy .values.resources) $limits) | nindent 6 }}
+      {{- else }}
       {{- toYaml .values.resources | nindent 6 }}
+      {{- end }}
     # While the broker is away at the start nothing answers yet. What a worker has to read back it reads behind /livez.
     startupProbe:
       httpGet: {path: /livez, port: http}
