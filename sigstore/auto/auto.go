@@ -1,4 +1,4 @@
-// Package auto is the engine that chooses among engines: by a model of what a look-up costs with each, from the rows
+// Package auto is the engine that chooses among engines, on the CPU and on a GPU where one can be had: by a model of what a look-up costs with each, from the rows
 // that the window holds now, as often as a block begins. All engines find the same matches, so a change of engine
 // changes no event; it costs the time to give all rows to the other one, and happens where that is a small part of what
 // was spent since the last.
