@@ -39,7 +39,7 @@ func NewDealer(c DealerConfig) (*Dealer, error) {
 	case "auto":
 		return dealAuto(c), nil
 	case "cuda":
-		devices, err := openDevices(c.GPUs)
+		devices, err := gpu.OpenDevices(c.GPUs)
 		if err != nil {
 			return nil, fmt.Errorf("cuda: %w", err)
 		}

@@ -1,12 +1,10 @@
 package detector
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 
-	"refrain/cuda"
 	"refrain/hashcodes"
 	"refrain/sigstore"
 	"refrain/sigstore/auto"
@@ -71,19 +69,11 @@ func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
 func openCUDA(log *slog.Logger) (Engine, error) {
 	cfg := gpu.DefaultDevices()
 	cfg.Numbers, cfg.Logger = []int{0}, log
-	devices, err := openDevices(cfg)
+	devices, err := gpu.OpenDevices(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return onDevice(devices.Take()), nil
-}
-
-func openDevices(cfg gpu.DevicesConfig) (*gpu.Devices, error) {
-	devices, err := gpu.OpenDevices(cfg)
-	if errors.Is(err, cuda.ErrUnavailable) {
-		return nil, fmt.Errorf("%w; auto needs no GPU", err)
-	}
-	return devices, err
 }
 
 // onDevice is the engine of windows on a device.

@@ -65,6 +65,14 @@ type Device struct {
 // OpenDevices opens them. Of all that there are those that fail are left out, with a warning; one that is named has to work.
 // The error holds cuda.ErrUnavailable where there is no driver or no GPU.
 func OpenDevices(cfg DevicesConfig) (*Devices, error) {
+	d, err := openDevices(cfg)
+	if errors.Is(err, cuda.ErrUnavailable) {
+		return nil, fmt.Errorf("%w; auto needs no GPU", err)
+	}
+	return d, err
+}
+
+func openDevices(cfg DevicesConfig) (*Devices, error) {
 	numbers, err := cfg.numbers()
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func (f *Finder) open() (*Devices, error) {
 		log.Debug("engine: auto finds no GPU", "error", err)
 		return nil, cuda.ErrUnavailable
 	}
-	devices, err := OpenDevices(f.cfg)
+	devices, err := openDevices(f.cfg)
 	if err != nil {
 		log.Warn("engine: auto goes without a GPU, which does not work", "error", err)
 	}
