@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"refrain/hashcodes"
 	"refrain/sigstore"
@@ -26,9 +27,23 @@ func DefaultDealer() DealerConfig {
 // Dealer gives each window an engine, as Config.Dealer. Windows that compare on GPUs are dealt to them, so that each GPU has
 // as many as any other, and one that is lost leaves the windows of the others alone. Close it when all windows have gone.
 type Dealer struct {
-	deal  func() (e Engine, release func())
-	close func() error
+	deal    func() (e Engine, release func())
+	close   func() error
+	windows atomic.Int64
 }
+
+// take is the engine of one more window.
+func (d *Dealer) take() (e Engine, release func()) {
+	e, free := d.deal()
+	d.windows.Add(1)
+	return e, func() {
+		d.windows.Add(-1)
+		free()
+	}
+}
+
+// Windows is how many have an engine and have not been released.
+func (d *Dealer) Windows() int { return int(d.windows.Load()) }
 
 // NewDealer makes a dealer. cuda opens its GPUs, so that one that is missing is told at the start. auto opens them in the
 // background, when look-ups in a window have become so dear that a GPU might be the better one: until then it takes nothing
@@ -49,26 +64,26 @@ func NewDealer(c DealerConfig) (*Dealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dealer{func() (Engine, func()) { return e, func() {} }, func() error { return nil }}, nil
+	return &Dealer{deal: func() (Engine, func()) { return e, func() {} }, close: func() error { return nil }}, nil
 }
 
 // Close gives the GPUs back.
 func (d *Dealer) Close() error { return d.close() }
 
 func dealDevices(devices *gpu.Devices) *Dealer {
-	return &Dealer{func() (Engine, func()) {
+	return &Dealer{deal: func() (Engine, func()) {
 		device := devices.Take()
 		return onDevice(device), device.Release
-	}, devices.Close}
+	}, close: devices.Close}
 }
 
 // dealAuto deals GPUs to the windows that ask what they take.
 func dealAuto(c DealerConfig) *Dealer {
 	found := gpu.Find(c.GPUs)
-	return &Dealer{func() (Engine, func()) {
+	return &Dealer{deal: func() (Engine, func()) {
 		p := found.Place()
 		return autoWith(c.Logger, p), p.Release
-	}, found.Close}
+	}, close: found.Close}
 }
 
 // autoWith is the cheapest one of those on the CPU and the one on a GPU.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"refrain/cuda"
+	"refrain/detector"
 	"refrain/hashcodes"
 )
 
@@ -42,6 +43,32 @@ func TestOnlyMatchOpensGPUs(t *testing.T) {
 	}
 	if err := topics.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestGoneWindowsGiveBack: a partition that is given up gives its place on a GPU back, once, and those that are gained take
+// some.
+func TestGoneWindowsGiveBack(t *testing.T) {
+	w := Default().Window
+	window, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if window.Dealer, err = newDealer(w, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	m := &matcher{window: window, detectors: map[int]*detector.Partition{}}
+	for q := range 4 {
+		m.slots = append(m.slots, &windowSlot{of: m, partition: q, model: hashcodes.Default()})
+	}
+	for step, want := range []struct{ gained, lost, windows int }{{0, 3, 1}, {1, 3, 2}, {2, 0, 2}, {0, 1, 2}, {3, 1, 3}} {
+		if _, err := m.rows(want.gained); err != nil {
+			t.Fatal(err)
+		}
+		m.gone(want.lost)
+		if got := window.Dealer.Windows(); got != want.windows {
+			t.Errorf("step %d: %d windows have a place, want %d", step, got, want.windows)
+		}
 	}
 }
 

@@ -38,3 +38,33 @@ func TestNear(t *testing.T) {
 		t.Error("an empty window has near rows")
 	}
 }
+
+// TestAskedAgain: what an engine costs that is not known yet is asked for with every block, and once it is known as seldom as
+// all else: when half of the rows are new.
+func TestAskedAgain(t *testing.T) {
+	const rows = 400
+	asked := 0
+	trial := newTrial(rows)
+	x := &index{Index: trial.index, source: trial, rows: []uint32{rows}, added: rows, cfg: Config{
+		Bounds: hashcodes.NewBounds(text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 1), Few: 1,
+		Choices: []Choice{
+			{Name: "prefix", Cost: func(Load) float64 { return 9000 }},
+			OnCard(nil, func() (Card, error) {
+				if asked++; asked < 3 {
+					return Card{}, ErrNotYet
+				}
+				return Card{Launch: 1e9, Batch: 256}, nil
+			}),
+		},
+	}}
+	x.choice = &x.cfg.Choices[0]
+	for block, want := range []int{1, 2, 3, 3, 3} {
+		if x.choose(); asked != want || x.choice.Name != "prefix" {
+			t.Errorf("block %d: asked %d times, want %d; the choice is %s", block, asked, want, x.choice.Name)
+		}
+	}
+	x.added = rows / 2
+	if x.choose(); asked != 4 {
+		t.Errorf("half of the rows are new: asked %d times, want 4", asked)
+	}
+}
