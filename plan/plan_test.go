@@ -290,6 +290,17 @@ func TestLimitsHold(t *testing.T) {
 	})
 }
 
+// TestMoreCardsThanPartitions: a card without a partition is not counted.
+func TestMoreCardsThanPartitions(t *testing.T) {
+	m := plan.DefaultMachine()
+	m.GPUs = 4
+	for _, a := range mustPlan(t, feedOf(1e6), m).Alternatives {
+		if a.Engine == "cuda" && (a.Workers != 1 || a.GPUs != 1) {
+			t.Errorf("one partition is enough: %+v", a)
+		}
+	}
+}
+
 func TestSmallFeedNeedsNoGPU(t *testing.T) {
 	m := plan.DefaultMachine()
 	m.GPUs = 1

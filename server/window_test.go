@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"refrain/cuda"
 	"refrain/detector"
@@ -29,20 +32,27 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
-// TestOnlyMatchOpensGPUs: a process without windows shares the configuration of those with some, and needs no GPU.
+// TestOnlyMatchOpensGPUs: a process without windows shares the configuration of those with some, and needs no GPU; one with
+// windows says that there is none before it looks for its broker.
 func TestOnlyMatchOpensGPUs(t *testing.T) {
 	if n, err := cuda.Count(cuda.Default().Library); err == nil && n > 0 {
 		t.Skip("there is a GPU")
 	}
-	cfg := Default()
-	cfg.DataDir, cfg.Logger = t.TempDir(), slog.New(slog.DiscardHandler)
-	cfg.Window.Engine = "cuda"
-	topics, err := OpenTopics(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := topics.Close(); err != nil {
-		t.Error(err)
+	for _, role := range []string{roleSplit, roleMatch} {
+		cfg := Default()
+		cfg.DataDir, cfg.Logger, cfg.Roles = t.TempDir(), slog.New(slog.DiscardHandler), []string{role}
+		cfg.Topics.NATS.Servers = []string{"nats://127.0.0.1:1"}
+		cfg.Window.Engine = "cuda"
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		n := &node{cfg: cfg, log: cfg.Logger, now: time.Now, waiting: func(error) {}}
+		err := n.open(ctx)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "window.engine") != (role == roleMatch) {
+			t.Errorf("%s: %v", role, err)
+		}
+		if err := n.close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

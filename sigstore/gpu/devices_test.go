@@ -138,6 +138,13 @@ func TestTakeWhatWorks(t *testing.T) {
 	if !first.Lost() || second.Lost() {
 		t.Errorf("lost: %v, %v", first.Lost(), second.Lost())
 	}
+	bounds := hashcodes.NewBounds(fourFifths, 1)
+	w := newWindow(t, nil, 1, never, fourFifths, 4)
+	w.index = first.Engine(bounds, 1, scan.New(bounds, 1))(w) // as when a window makes itself a new index
+	w.run(15)
+	if got, want := w.index.Batch(), w.reference.Batch(); got != want {
+		t.Errorf("batches of %d, want those of the CPU's engine, %d: the device is tried again", got, want)
+	}
 }
 
 // loseDevice has a window of a device send rows, which fails.
@@ -181,6 +188,14 @@ func TestSpeed(t *testing.T) {
 	}
 	if a.Device() == b.Device() {
 		t.Error("two windows have the same of two devices")
+	}
+	f.Forget = true
+	loseDevice(t, f, a.Device())
+	if _, err := a.Speed(1); !errors.Is(err, cuda.ErrDeviceLost) {
+		t.Errorf("a lost device still has a speed: %v", err)
+	}
+	if _, err := b.Speed(1); err != nil {
+		t.Errorf("the other device: %v", err)
 	}
 	for _, p := range []*gpu.Place{a, b} {
 		p.Release()
