@@ -251,3 +251,26 @@ func TestFindsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestFindsQuietly: who gives no logger hears of nothing that works.
+func TestFindsQuietly(t *testing.T) {
+	f := cudatest.New(t)
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	cfg := devicesConfig(f, &log)
+	cfg.Logger = nil
+	found := gpu.Find(cfg)
+	p := found.Place()
+	for range 3 {
+		_, _ = p.Speed(1)
+		found.Wait()
+	}
+	if _, err := p.Speed(1); err != nil || log.Len() > 0 {
+		t.Errorf("%v, log:\n%s", err, &log)
+	}
+	if err := found.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"refrain/cuda"
 )
@@ -118,12 +119,17 @@ func (f *Finder) open() (*Devices, error) {
 }
 
 func (f *Finder) measure(of measured) (Speed, error) {
-	s, err := of.device.measure(of.words)
+	s, err := measure(of.device.cuda, of.words)
+	name, bits := of.device.cuda.Name(), 32*of.words
 	if err != nil {
-		f.cfg.logger().Warn("engine: auto goes without a GPU, which cannot be measured", "error", err,
-			"device", of.device.cuda.Name())
+		f.cfg.logger().Warn("engine: auto goes without a GPU, which cannot be measured", "error", err, "device", name, "bits", bits)
+		return s, err
 	}
-	return s, err
+	if f.cfg.Logger != nil {
+		f.cfg.Logger.Info("engine: auto knows a GPU", "device", name, "bits", bits, "launch", time.Duration(s.Launch).String(),
+			"comparisons_per_us", int(1000/s.Comparison))
+	}
+	return s, nil
 }
 
 // Wait waits for what is looked for now.

@@ -15,17 +15,6 @@ type Speed struct {
 	Comparison float64 // ns
 }
 
-// measure measures the device for signatures of so many words, in a fraction of a second.
-func (d *Device) measure(words int) (Speed, error) {
-	s, err := measure(d.cuda, words)
-	if err != nil {
-		return s, err
-	}
-	d.log.Info("engine: auto knows a GPU", "device", d.cuda.Name(), "bits", 32*words, "launch", time.Duration(s.Launch),
-		"comparisons_per_us", int(1000/s.Comparison))
-	return s, nil
-}
-
 const (
 	fewRows      = 2048    // whose comparison costs nothing beside the launch
 	maxRows      = 1 << 22 // compared: 32 MB of signatures of 64 bits
