@@ -120,7 +120,7 @@ func (n *node) open(ctx context.Context) (err error) {
 		return err
 	}
 	if n.cfg.has(roleMatch) { // before what takes long: a GPU that is missing is told at once
-		if n.window.Dealer, err = newDealer(n.cfg.Window, n.log); err != nil {
+		if n.window.Dealer, err = newDealer(n.cfg.Window, n.cfg.Topics.Partitions, n.log); err != nil {
 			return err
 		}
 	}

@@ -16,15 +16,16 @@ import (
 	"refrain/text"
 )
 
-// newDealer opens what the windows compare on.
-func newDealer(w Window, log *slog.Logger) (*detector.Dealer, error) {
+// newDealer opens what the windows of so many partitions compare on.
+func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, error) {
 	cfg := detector.DefaultDealer()
 	numbers, err := gpu.ParseNumbers(w.CUDA.Device)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: window.cuda.device: %w", err)
 	}
 	cfg.Engine, cfg.Logger = w.Engine, log
-	cfg.GPUs.Numbers, cfg.GPUs.Budget, cfg.GPUs.Kernel = numbers, int64(w.CUDA.Budget), w.CUDA.Kernel
+	cfg.GPUs.Numbers, cfg.GPUs.Windows = numbers, partitions
+	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
 	d, err := detector.NewDealer(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: window.engine: %w", err)

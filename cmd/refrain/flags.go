@@ -225,8 +225,8 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	f.model.add(to)
 }
 
-// config checks the flags; what the caller may tell is in the error.
-func (f *windowFlags) config() (cfg detector.Config, err error) {
+// config checks the flags; what the caller may tell is in the error. There will be so many windows at once at most.
+func (f *windowFlags) config(windows int) (cfg detector.Config, err error) {
 	if cfg, err = f.window(); err != nil {
 		return cfg, err
 	}
@@ -252,7 +252,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 		return cfg, usage("--engine %q: want %s", f.engine, strings.Join(detector.Engines, ", "))
 	}
 	dealer := detector.DefaultDealer()
-	dealer.Engine = f.engine
+	dealer.Engine, dealer.GPUs.Windows = f.engine, windows
 	if cfg.Dealer, err = detector.NewDealer(dealer); err != nil { // until the process ends
 		return cfg, fmt.Errorf("--engine %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 // DevicesConfig says which GPUs a process takes. DefaultDevices has values for all of it.
 type DevicesConfig struct {
 	Numbers []int        // as the driver counts; nil: all that it shows
+	Windows int          // that there may be at once: of all no more are opened; 0: nobody knows
 	Budget  int64        // bytes of the memory of each at most; 0: 90 % of what is free when it is opened
 	Kernel  string       // to compare by; "": the fastest in a short trial
 	Library string       // the driver's, by its name or path
@@ -80,6 +81,9 @@ func openDevices(cfg DevicesConfig) (*Devices, error) {
 	d := &Devices{}
 	var failed []error
 	for _, n := range numbers {
+		if cfg.Numbers == nil && cfg.Windows > 0 && len(d.all) == cfg.Windows {
+			break
+		}
 		device, err := d.open(cfg, n)
 		if err != nil {
 			failed = append(failed, err)

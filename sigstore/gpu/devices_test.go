@@ -121,6 +121,31 @@ func TestDevicesThatFail(t *testing.T) {
 	}
 }
 
+// TestNoMoreThanWindows: of all no more are opened than there are windows for, of those that are named all.
+func TestNoMoreThanWindows(t *testing.T) {
+	f := cudatest.New(t)
+	for _, c := range []struct {
+		windows int
+		numbers []int
+		want    int
+	}{{0, nil, 3}, {2, nil, 2}, {5, nil, 3}, {1, []int{2, 0}, 2}} {
+		f.Reset(1<<30, 3, 90, 2)
+		var log bytes.Buffer
+		cfg := devicesConfig(f, &log)
+		cfg.Windows, cfg.Numbers = c.windows, c.numbers
+		d, err := gpu.OpenDevices(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "engine: cuda"); n != c.want {
+			t.Errorf("%+v: %d devices are open", c, n)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTakeWhatWorks: a window is dealt to no device that has failed another, as long as one is left.
 func TestTakeWhatWorks(t *testing.T) {
 	f := cudatest.New(t)
