@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"refrain/backfill"
+	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/e2e"
 	"refrain/internal/oracle"
@@ -194,6 +195,23 @@ func TestAnyOrderAnyCut(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestWindowsGiveBack: a window that is done gives its place on a GPU to the next.
+func TestWindowsGiveBack(t *testing.T) {
+	dealer, err := detector.NewDealer(detector.DefaultDealer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := archive(t, shuffled(e2e.Lines(t, corpora[0].name, 500), 1, 1)...)
+	cfg := config(t, files, func(c *backfill.Config) {
+		c.Slice, c.Columns, c.Partitions = 24*time.Hour, 2, 2
+		c.Window.Dealer = dealer
+	})
+	mustRun(t, cfg)
+	if n := dealer.Windows(); n != 0 {
+		t.Errorf("%d windows have a place still", n)
 	}
 }
 

@@ -30,6 +30,7 @@ func (j *job) pass(ctx context.Context, column int) error {
 		return err
 	}
 	defer j.release.drop(p)
+	defer p.window.release()
 	if err := j.events.beginPass(); err != nil {
 		return err
 	}

@@ -29,6 +29,13 @@ func newWindow(cfg *Config, column int) (*window, error) {
 	return w, nil
 }
 
+// release says that the window has gone, to whoever has given its cells a GPU.
+func (w *window) release() {
+	for _, cell := range w.cells {
+		cell.Release()
+	}
+}
+
 // owns reports whether a cell has the group of x.
 func (w *window) owns(cell int, x *feed.Sentence) bool {
 	return w.of == 1 || x.Group.Partition(w.of) == w.first+cell

@@ -27,6 +27,7 @@ type Config struct {
 	OmitTexts  bool                  // keep no texts in the window
 	Model      *hashcodes.Model      // codes of the tokens
 	Engine     Engine                // finds candidates
+	Dealer     *Dealer               // gives each window its engine, in place of Engine; nil: all have Engine
 	AuthorKey  sigstore.AuthorKey    // of the count of authors: secret where they are not to be trusted
 	OnForced   func(sigstore.Forced) // told when the budget forces early expiry; nil: nobody is
 }
@@ -45,7 +46,7 @@ func (c *Config) validate() error {
 	if c.Model == nil {
 		errs = append(errs, errors.New("no model: begin with Default"))
 	}
-	if c.Engine == nil {
+	if c.Engine == nil && c.Dealer == nil {
 		errs = append(errs, errors.New("no engine: begin with Default"))
 	}
 	return errors.Join(errs...)

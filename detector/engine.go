@@ -22,9 +22,10 @@ var Engines = []string{DefaultEngine, "prefix", "scan", "cuda"}
 // DefaultEngine is the name of Default's.
 const DefaultEngine = "auto"
 
-// NewEngine makes the engine of a name: auto chooses between prefix and scan by what they cost. cuda opens the first GPU
-// for the life of the process, so that one that is missing is told at the start. log hears what the engine decides by
-// itself; nil: nobody does, but of a GPU that is lost slog.Default().
+// NewEngine makes one engine for all windows, of a name: auto chooses between prefix and scan by what they cost. cuda opens
+// the first GPU for the life of the process, so that one that is missing is told at the start. A Dealer takes several, and
+// lets auto have them. log hears what the engine decides by itself; nil: nobody does, but of a GPU that is lost
+// slog.Default().
 func NewEngine(name string, log *slog.Logger) (Engine, error) {
 	switch name {
 	case "auto":
@@ -46,10 +47,14 @@ func NewEngine(name string, log *slog.Logger) (Engine, error) {
 // Auto is the cheaper one of those on the CPU, by what they cost now.
 func Auto(log *slog.Logger) Engine {
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-		cfg := auto.Default()
-		cfg.Choices, cfg.Bounds, cfg.Logger = auto.Choices(b, m.Words()), b, log
-		return auto.New(cfg)
+		return chooser(log, b, auto.Choices(b, m.Words()))
 	}
+}
+
+func chooser(log *slog.Logger, b *hashcodes.Bounds, choices []auto.Choice) sigstore.Engine {
+	cfg := auto.Default()
+	cfg.Choices, cfg.Bounds, cfg.Logger = choices, b, log
+	return auto.New(cfg)
 }
 
 // Prefix is the inverted index of the rarest tokens.
@@ -62,18 +67,18 @@ func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
 
 // openCUDA opens a GPU. Should it be lost, prefix goes on.
 func openCUDA(log *slog.Logger) (Engine, error) {
-	device, err := gpu.OpenDevice(log)
+	cfg := gpu.DefaultDevices()
+	cfg.Numbers, cfg.Logger = []int{0}, log
+	devices, err := gpu.OpenDevices(cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg := gpu.Default()
-	cfg.Device = device
-	if log != nil {
-		cfg.Logger = log
-	}
+	return onDevice(devices.Take()), nil
+}
+
+// onDevice is the engine of windows on a device.
+func onDevice(device *gpu.Device) Engine {
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-		cfg := cfg
-		cfg.Bounds, cfg.Words, cfg.CPU = b, m.Words(), prefix.New(b)
-		return gpu.New(cfg)
-	}, nil
+		return device.Engine(b, m.Words(), prefix.New(b))
+	}
 }

@@ -22,6 +22,7 @@ type Partition struct {
 	bounds   *hashcodes.Bounds
 	scheme   string // of the ids
 	counts   Counts
+	release  func() // gives the window's place on a GPU back
 
 	// Scratch.
 	ahead []*feed.Sentence
@@ -52,8 +53,12 @@ func NewPartition(cfg Config) (*Partition, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
 	}
+	release := func() {}
+	if cfg.Dealer != nil {
+		cfg.Engine, release = cfg.Dealer.take()
+	}
 	window := cfg.window(cfg.Model)
-	p := &Partition{cfg: cfg, bounds: window.Bounds, scheme: schemeOf(cfg.Similarity)}
+	p := &Partition{cfg: cfg, bounds: window.Bounds, scheme: schemeOf(cfg.Similarity), release: release}
 	p.setWindow(sigstore.New(window))
 	return p, nil
 }
@@ -72,6 +77,10 @@ func (p *Partition) setWindow(w *sigstore.Window) {
 	p.window, p.groups, p.searcher = w, w.Groups(), w.Searcher()
 	p.publish()
 }
+
+// Release says that the window has gone, so that the next one may have its GPU. It is called once, and may be left out where
+// all windows go together.
+func (p *Partition) Release() { p.release() }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.
 func (p *Partition) Insert(x *feed.Sentence) bool {

@@ -2,13 +2,12 @@ package plan
 
 import "refrain/text"
 
-// engine says what one look-up in a part of the window takes: in a partition, which a core sees to by itself, and on a card,
-// whose part is its share of the worker's rows.
+// engine says what one look-up in a partition takes, of the core and of the card that see to it.
 type engine interface {
 	name() string
 	// core is the time of a core for a look-up in a part of so many rows, µs.
 	core(w *workload, rows float64) float64
-	// card is the time of a card for the same, µs; 0 without one.
+	// card is the time of a card for the same, in batches of so many, µs; 0 without one.
 	card(w *workload, rows, batch float64) float64
 	// index is what the index holds of a row in the worker's memory, device in the card's, bytes.
 	index(w *workload) float64

@@ -24,13 +24,17 @@ func (w *workload) read(s shape) float64 {
 	return w.feed.sentences() * (r + c - r*c)
 }
 
-// part is how many rows one core sees to by itself, onCard how many one card searches: those of all partitions of its share.
+// part is how many rows one core sees to by itself: those of a partition.
 func (w *workload) part(s shape) float64 {
 	return w.feed.windowRows() / float64(s.columns) / float64(s.partitions)
 }
 
+// cards are those of a worker that have something to do, onCard how many partitions the busiest of them has: they are dealt
+// to cards whole.
+func (w *workload) cards(s shape) int { return min(w.machine.GPUs, s.partitions) }
 func (w *workload) onCard(s shape) float64 {
-	return w.feed.windowRows() / float64(s.columns) / float64(max(1, w.machine.GPUs))
+	cards := max(1, w.cards(s))
+	return float64((s.partitions + cards - 1) / cards)
 }
 
 // coreSeconds are the cores of one worker that are busy at the peak, by what they do. Splitting posts and writing
@@ -66,9 +70,9 @@ func (w *workload) batch(s shape, maxBatch float64) float64 {
 	return max(1, min(maxBatch, w.lookups(s)*w.costs.BatchSeconds))
 }
 
-// cardMicros is the time of a card for one look-up. A batch is a launch for each partition.
+// cardMicros is the time of the busiest card for one look-up. A batch is a launch for each of its partitions.
 func (w *workload) cardMicros(s shape) float64 {
-	return w.engine.card(w, w.onCard(s), w.batch(s, w.costs.GPU.Batch)/float64(s.partitions))
+	return w.onCard(s) * w.engine.card(w, w.part(s), w.batch(s, w.costs.GPU.Batch))
 }
 
 // recordBytes is a sentence in the sentence topic.
@@ -118,7 +122,7 @@ func (w *workload) loads(s shape) []Share {
 	if device := w.engine.device(w); device > 0 {
 		loads = append(loads,
 			Share{Cards, w.lookups(s) * w.cardMicros(s) * 1e-6 / Utilisation},
-			Share{CardBytes, w.onCard(s) * device / (m.GPUMemory * cardShare)})
+			Share{CardBytes, w.onCard(s) * w.part(s) * device / (m.GPUMemory * cardShare)})
 	}
 	return loads
 }

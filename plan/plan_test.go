@@ -290,11 +290,53 @@ func TestLimitsHold(t *testing.T) {
 	})
 }
 
+// TestMoreCardsThanPartitions: a card without a partition is not counted.
+func TestMoreCardsThanPartitions(t *testing.T) {
+	m := plan.DefaultMachine()
+	m.GPUs = 4
+	for _, a := range mustPlan(t, feedOf(1e6), m).Alternatives {
+		if a.Engine == "cuda" && (a.Workers != 1 || a.GPUs != 1) {
+			t.Errorf("one partition is enough: %+v", a)
+		}
+	}
+}
+
 func TestSmallFeedNeedsNoGPU(t *testing.T) {
 	m := plan.DefaultMachine()
 	m.GPUs = 1
 	if r := mustPlan(t, feedOf(1e6), m); r.GPUs != 0 {
 		t.Errorf("got %d GPUs by %s", r.GPUs, r.Engine)
+	}
+}
+
+// TestCardsTakePartitions: partitions are dealt to cards whole, so a card counts where there is a partition for it, and the
+// busiest one has as many as the division leaves.
+func TestCardsTakePartitions(t *testing.T) {
+	seen := map[int]bool{}
+	for gpus := 1; gpus <= 6; gpus++ {
+		f, m := feedOf(1e9), plan.DefaultMachine()
+		f.Span, f.Threshold = 7*24*time.Hour, 0.6
+		m.GPUs, m.GPUMemory, m.Memory = gpus, 141e9, 256e9
+		r := mustPlan(t, f, m)
+		if r.Engine != "cuda" {
+			continue
+		}
+		cards := min(gpus, r.WorkerPartitions)
+		if r.GPUs != cards*r.Workers {
+			t.Errorf("%d GPUs a machine: %d in %d workers of %d partitions, want %d each", gpus, r.GPUs, r.Workers,
+				r.WorkerPartitions, cards)
+		}
+		onCard := (r.WorkerPartitions + cards - 1) / cards
+		seen[onCard*cards-r.WorkerPartitions] = true
+		rows := float64(onCard) * r.WindowRows / float64(r.Columns*r.WorkerPartitions)
+		for _, load := range r.Loads {
+			if load.Name == plan.CardBytes {
+				near(t, "memory of a GPU", load.Value, rows*(4+64/8)/(0.9*141e9))
+			}
+		}
+	}
+	if len(seen) < 2 {
+		t.Errorf("partitions that lack to fill the last card: %v, want none and some", seen)
 	}
 }
 

@@ -38,14 +38,14 @@ func (g *grid) gpus() int {
 	if g.work.engine.device(&g.work) == 0 {
 		return 0
 	}
-	return g.workers() * g.work.machine.GPUs
+	return g.workers() * g.work.cards(g.shape)
 }
 
 // lookupMicros is what one sentence costs in all rows of a worker.
 func (g *grid) lookupMicros() float64 {
 	w, s := &g.work, g.shape
 	if w.engine.device(w) > 0 {
-		return w.cardMicros(s) * float64(w.machine.GPUs)
+		return w.engine.card(w, w.part(s), w.batch(s, w.costs.GPU.Batch)) * float64(s.partitions)
 	}
 	return w.engine.core(w, w.part(s)) * float64(s.partitions)
 }

@@ -16,6 +16,7 @@ import (
 	"refrain/lookup/redisstore"
 	"refrain/models"
 	"refrain/shard"
+	"refrain/sigstore/gpu"
 	"refrain/text"
 )
 
@@ -78,11 +79,19 @@ type Window struct {
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
 	Budget     Bytes         `yaml:"budget"`        // 0: half the memory of the machine
 	Engine     string        `yaml:"engine"`
+	CUDA       CUDA          `yaml:"cuda"`
 	Model      string        `yaml:"model"` // default, md5 or a file; "": see ModelName
 	Bits       int           `yaml:"bits"`  // of md5
 	Ones       int           `yaml:"ones"`  // of md5
 	Texts      bool          `yaml:"texts"`
 	Snapshots  string        `yaml:"snapshots"` // a directory; "": in DataDir; off: none
+}
+
+// CUDA says which GPUs the engines cuda and auto take, and how.
+type CUDA struct {
+	Device string `yaml:"device"` // all, or numbers: 0, or 0,2
+	Budget Bytes  `yaml:"budget"` // of each GPU's memory; 0: 90 % of what is free
+	Kernel string `yaml:"kernel"` // "": the fastest
 }
 
 // ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.
@@ -186,8 +195,8 @@ func Default() Config {
 		Window: Window{
 			Measure: window.Similarity.String(), Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
 			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
-			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits,
-			Ones: hashcodes.DefaultOnes, Texts: true,
+			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, CUDA: CUDA{Device: gpu.AllDevices},
+			Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models:  defaultModels(),
 		Topics:  Topics{Partitions: 4, Name: "refrain", ControlBytes: 1 << 30},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"refrain/detector"
 	"refrain/ingest/mapping"
 )
 
@@ -79,10 +80,31 @@ func TestSmallBudget(t *testing.T) {
 	}
 }
 
+// TestGPUsOfEngines: what is said of GPUs is for the engines that take some.
+func TestGPUsOfEngines(t *testing.T) {
+	for _, engine := range detector.Engines {
+		c := Default()
+		if c.Window.Engine = engine; c.Validate() != nil {
+			t.Errorf("%s: %v", engine, c.Validate())
+		}
+		for _, said := range []CUDA{{Device: "0"}, {Device: "all", Budget: 1e9}, {Device: "all", Kernel: "imma"}} {
+			c.Window.CUDA = said
+			err := c.Validate()
+			if takes := engine == "cuda" || engine == "auto"; takes != (err == nil) {
+				t.Errorf("%s, %+v: %v", engine, said, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "configuration: window.cuda: window.engine is "+engine) {
+				t.Errorf("%s: %v", engine, err)
+			}
+		}
+	}
+}
+
 func TestValidateTellsEverything(t *testing.T) {
 	c := Default()
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
 	c.Window.Budget = -1
+	c.Window.CUDA = CUDA{Device: "first", Budget: 12, Kernel: "tensor"}
 	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Config: mapping.Config{Map: "txt=body"}}}
 	c.Ingest.HTTP.Keep = []string{"text"}
 	c.Ingest.Kafka = []KafkaSource{{Config: mapping.Config{Link: "ftp://{id}"}}}
@@ -96,7 +118,7 @@ func TestValidateTellsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level",
+	for _, key := range []string{"window.cuda.device", "window.cuda.budget", "window.cuda.kernel", "window.engine", "window.bits", "window.ones", "window.budget", "log.level",
 		"log.format", "window.span",
 		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link",
 		"ingest.nats[0].servers", "ingest.nats[0].link"} {

@@ -130,6 +130,9 @@ func (m *matcher) rows(q int) (shard.Rows, error) {
 func (m *matcher) gone(q int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if d := m.detectors[q]; d != nil {
+		d.Release()
+	}
 	delete(m.detectors, q)
 	m.here.Store(int64(len(m.detectors)))
 }

@@ -119,8 +119,10 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	if err := n.openEngine(); err != nil {
-		return err
+	if n.cfg.has(roleMatch) { // before what takes long: a GPU that is missing is told at once
+		if n.window.Dealer, err = newDealer(n.cfg.Window, n.cfg.Topics.Partitions, n.log); err != nil {
+			return err
+		}
 	}
 	if n.broker, err = n.openBroker(ctx); err != nil {
 		return err
@@ -265,6 +267,9 @@ func (n *node) close() error {
 	}
 	if n.match != nil {
 		errs = append(errs, n.match.close())
+	}
+	if n.window.Dealer != nil {
+		errs = append(errs, n.window.Dealer.Close())
 	}
 	if n.canaries != nil && n.canaries.metrics != nil {
 		n.canaries.metrics.close()

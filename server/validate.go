@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"refrain/cuda"
 	"refrain/detector"
 	"refrain/ingest/file"
 	"refrain/internal/check"
 	"refrain/internal/units"
 	"refrain/models"
+	"refrain/sigstore/gpu"
 	"refrain/text"
 )
 
@@ -123,10 +125,22 @@ func (v *validation) window(w *Window) {
 	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
 	v.want(w.Flood >= 0, "window.flood_matches", "want 0 (as many as max_matches) or more")
 	v.oneOf("window.engine", w.Engine, detector.Engines...)
+	v.cuda(w)
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
 	v.want(w.ModelName() == "md5" || w.Bits == 64 && w.Ones == 1, "window.model",
 		fmt.Sprintf("%s has bits and ones of its own: leave window.bits and window.ones out, or set window.model to md5", w.Model))
+}
+
+func (v *validation) cuda(w *Window) {
+	c := &w.CUDA
+	_, err := gpu.ParseNumbers(c.Device)
+	v.want(err == nil, "window.cuda.device", fmt.Sprint(err))
+	err = units.CheckBudget(int64(c.Budget))
+	v.want(err == nil, "window.cuda.budget", fmt.Sprintf("%v; 0 is 90 %% of what is free", err))
+	v.oneOf("window.cuda.kernel", c.Kernel, append([]string{""}, cuda.KernelNames()...)...)
+	v.want(*c == Default().Window.CUDA || w.Engine != "prefix" && w.Engine != "scan", "window.cuda",
+		fmt.Sprintf("window.engine is %s, which takes no GPU: leave it out, or set window.engine to cuda or auto", w.Engine))
 }
 
 func (v *validation) file(key string, f *File) {

@@ -1,13 +1,17 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"refrain/cuda"
+	"refrain/detector"
 	"refrain/hashcodes"
 )
 
@@ -20,15 +24,61 @@ func TestNoGPU(t *testing.T) {
 	if !errors.Is(why, cuda.ErrUnavailable) {
 		t.Fatal(why)
 	}
-	n := &node{cfg: Default(), log: slog.New(slog.DiscardHandler)}
-	n.cfg.Window.Engine = "cuda"
-	err := n.openEngine()
+	w := Default().Window
+	w.Engine = "cuda"
+	_, err := newDealer(w, 4, slog.New(slog.DiscardHandler))
 	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	n.cfg.Roles = []string{roleSplit, roleAPI}
-	if err := n.openEngine(); err != nil {
-		t.Errorf("a process without a window wants a GPU: %v", err)
+}
+
+// TestOnlyMatchOpensGPUs: a process without windows shares the configuration of those with some, and needs no GPU; one with
+// windows says that there is none before it looks for its broker.
+func TestOnlyMatchOpensGPUs(t *testing.T) {
+	if n, err := cuda.Count(cuda.Default().Library); err == nil && n > 0 {
+		t.Skip("there is a GPU")
+	}
+	for _, role := range []string{roleSplit, roleMatch} {
+		cfg := Default()
+		cfg.DataDir, cfg.Logger, cfg.Roles = t.TempDir(), slog.New(slog.DiscardHandler), []string{role}
+		cfg.Topics.NATS.Servers = []string{"nats://127.0.0.1:1"}
+		cfg.Window.Engine = "cuda"
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		n := &node{cfg: cfg, log: cfg.Logger, now: time.Now, waiting: func(error) {}}
+		err := n.open(ctx)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "window.engine") != (role == roleMatch) {
+			t.Errorf("%s: %v", role, err)
+		}
+		if err := n.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGoneWindowsGiveBack: a partition that is given up gives its place on a GPU back, once, and those that are gained take
+// some.
+func TestGoneWindowsGiveBack(t *testing.T) {
+	w := Default().Window
+	window, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if window.Dealer, err = newDealer(w, 4, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	m := &matcher{window: window, detectors: map[int]*detector.Partition{}}
+	for q := range 4 {
+		m.slots = append(m.slots, &windowSlot{of: m, partition: q, model: hashcodes.Default()})
+	}
+	for step, want := range []struct{ gained, lost, windows int }{{0, 3, 1}, {1, 3, 2}, {2, 0, 2}, {0, 1, 2}, {3, 1, 3}} {
+		if _, err := m.rows(want.gained); err != nil {
+			t.Fatal(err)
+		}
+		m.gone(want.lost)
+		if got := window.Dealer.Windows(); got != want.windows {
+			t.Errorf("step %d: %d windows have a place, want %d", step, got, want.windows)
+		}
 	}
 }
 

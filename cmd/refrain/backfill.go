@@ -81,7 +81,7 @@ func (f *backfillFlags) slicing(cfg *backfill.Config) (err error) {
 
 // windows is what an event is, and with how many goroutines they are found.
 func (f *backfillFlags) windows(cfg *backfill.Config) (err error) {
-	if cfg.Window, err = f.window.config(); err != nil {
+	if cfg.Window, err = f.window.config(max(f.window.workers, f.window.partitions)); err != nil {
 		return err
 	}
 	cfg.Window.MinTokens = f.window.minTokens

@@ -219,14 +219,14 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 		"keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window and the unpacking of FILE may hold, as in 512MB; 0: no limit")
 	to.StringVar(&f.engine, "engine", detector.DefaultEngine,
-		"how candidates are found: auto, prefix, scan or cuda; the events are the same")
+		"how candidates are found: auto, prefix, scan or cuda (GPUs, as CUDA_VISIBLE_DEVICES says); the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
 	f.model.add(to)
 }
 
-// config checks the flags; what the caller may tell is in the error.
-func (f *windowFlags) config() (cfg detector.Config, err error) {
+// config checks the flags; what the caller may tell is in the error. There will be so many windows at once at most.
+func (f *windowFlags) config(windows int) (cfg detector.Config, err error) {
 	if cfg, err = f.window(); err != nil {
 		return cfg, err
 	}
@@ -251,7 +251,9 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if !slices.Contains(detector.Engines, f.engine) {
 		return cfg, usage("--engine %q: want %s", f.engine, strings.Join(detector.Engines, ", "))
 	}
-	if cfg.Engine, err = detector.NewEngine(f.engine, nil); err != nil {
+	dealer := detector.DefaultDealer()
+	dealer.Engine, dealer.GPUs.Windows = f.engine, windows
+	if cfg.Dealer, err = detector.NewDealer(dealer); err != nil { // until the process ends
 		return cfg, fmt.Errorf("--engine %w", err)
 	}
 	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = f.maxMatches, f.maxMatches, !f.texts

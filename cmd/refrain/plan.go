@@ -288,7 +288,12 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 		units.Bytes(int64(r.Memory)), units.Bytes(int64(r.WindowBytes/float64(r.Columns))))
 	line("budget", "set window.budget to %s, a tenth more than the window should need; a worker that fills it takes %s",
 		units.Bytes(int64(r.WindowBudget)), units.Bytes(int64(r.MemoryAtBudget)))
-	line("GPUs", "%s", units.Thousands(r.GPUs))
+	if r.GPUs == 0 {
+		line("GPUs", "0")
+	} else {
+		line("GPUs", "%s, %d a worker (set window.engine to cuda)", units.Thousands(r.GPUs),
+			r.GPUs/r.Workers)
+	}
 	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", units.Seconds(r.LatencyP50),
 		units.Seconds(r.LatencyP99))
 	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows),

@@ -29,7 +29,7 @@ func (m *Main) serve() *cobra.Command {
 			"is in this one process, and its topics are kept in the data directory, unless the configuration names a broker\n" +
 			"for the topics: then several processes share them, each with some --roles (docs/cluster.md). Settings come from --config, then from\n" +
 			"REFRAIN_* variables (window.span is REFRAIN_WINDOW_SPAN), then from flags. Among those without a flag are\n" +
-			"window.engine (auto, prefix, scan or cuda), window.texts, window.max_matches, where posts come from (ingest)\n" +
+			"window.engine (auto, prefix, scan or cuda), window.cuda, window.texts, window.max_matches, where posts come from (ingest)\n" +
 			"and where events go to (publish); deploy/refrain.yaml shows them all.",
 		Example: "  refrain serve\n" +
 			"  refrain serve --config refrain.yaml --data /var/lib/refrain --http 127.0.0.1:9000\n" +

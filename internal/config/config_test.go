@@ -142,11 +142,28 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 	}
 }
 
+// TestDeviceIsANumberOrSeveral: quotes are not needed for either.
+func TestDeviceIsANumberOrSeveral(t *testing.T) {
+	for written, want := range map[string]string{"1": "1", "0,2": "0,2", "all": "all", `"0, 1"`: "0, 1"} {
+		got, err := Load(mustWrite(t, "window: {engine: cuda, cuda: {device: "+written+", budget: 40GB}}\n"), nil)
+		if strings.Contains(written, ",") { // in braces a comma ends a value
+			got, err = Load(mustWrite(t, "window:\n  engine: cuda\n  cuda:\n    device: "+written+"\n    budget: 40GB\n"), nil)
+		}
+		if c := got.Window.CUDA; err != nil || c.Device != want || c.Budget != 40e9 {
+			t.Errorf("%s: %+v, %v", written, c, err)
+		}
+		if err := got.Validate(); err != nil {
+			t.Errorf("%s: %v", written, err)
+		}
+	}
+}
+
 // TestEveryScalarHasAVariable, with a name that follows from its key.
 func TestEveryScalarHasAVariable(t *testing.T) {
 	for _, name := range []string{
 		"REFRAIN_DATA_DIR=d", "REFRAIN_LOG_LEVEL=debug", "REFRAIN_LOG_FORMAT=json", "REFRAIN_WINDOW_THRESHOLD=1",
 		"REFRAIN_WINDOW_LATENESS=1s", "REFRAIN_WINDOW_MIN_TOKENS=1", "REFRAIN_WINDOW_MAX_MATCHES=0", "REFRAIN_WINDOW_ENGINE=scan",
+		"REFRAIN_WINDOW_CUDA_DEVICE=0,2", "REFRAIN_WINDOW_CUDA_BUDGET=40GB", "REFRAIN_WINDOW_CUDA_KERNEL=imma",
 		"REFRAIN_WINDOW_MODEL=m", "REFRAIN_WINDOW_BITS=32", "REFRAIN_WINDOW_ONES=2", "REFRAIN_TOPICS_SENTENCE_BYTES=1GB",
 		"REFRAIN_TOPICS_EVENT_BYTES=1GB", "REFRAIN_TOPICS_EVENT_AGE=1h", "REFRAIN_TOPICS_SYNC=true", "REFRAIN_INGEST_BODY=1MB",
 		"REFRAIN_INGEST_BLUESKY_URL=wss://x", "REFRAIN_WORKERS=7",

@@ -1,4 +1,4 @@
-// Package auto is the engine that chooses among engines: by a model of what a look-up costs with each, from the rows
+// Package auto is the engine that chooses among engines, on the CPU and on a GPU where one can be had: by a model of what a look-up costs with each, from the rows
 // that the window holds now, as often as a block begins. All engines find the same matches, so a change of engine
 // changes no event; it costs the time to give all rows to the other one, and happens where that is a small part of what
 // was spent since the last.
@@ -19,7 +19,8 @@ import (
 type Choice struct {
 	Name   string
 	Engine sigstore.Engine
-	Cost   func(Load) float64 // ns a look-up
+	Min    float64            // ns that no look-up costs less: where those of another engine cost little more, Cost is not asked
+	Cost   func(Load) float64 // ns a look-up; infinity: the engine is not to be had; NaN: not known yet
 }
 
 // Config says what there is to choose from. Choices and Bounds are required, Default has the rest.
@@ -39,7 +40,7 @@ const minGain = 1.2
 // New makes the engine.
 func New(cfg Config) sigstore.Engine {
 	return func(rows sigstore.Rows) sigstore.Index {
-		return &index{Index: cfg.Choices[0].Engine(rows), cfg: cfg, choice: &cfg.Choices[0], source: rows}
+		return &index{Index: cfg.Choices[0].Engine(rows), cfg: cfg, choice: &cfg.Choices[0], source: rows, together: math.Inf(1)}
 	}
 }
 
@@ -54,6 +55,7 @@ type index struct {
 	added    int      // rows since the load was last looked at
 	searches int      // likewise
 	queries  int      // in those
+	together float64  // queries that come together, as far as engines let one see
 	tokens   []uint32 // scratch
 }
 
@@ -93,25 +95,42 @@ func (x *index) choose() {
 	}
 	x.added = 0
 	load := x.load()
-	now, best, bestCost := math.Inf(1), x.choice, math.Inf(1)
-	for i := range x.cfg.Choices {
-		c := &x.cfg.Choices[i]
-		cost := c.Cost(load)
-		if c == x.choice {
-			now = cost
-		}
-		if cost < bestCost {
-			best, bestCost = c, cost
-		}
-	}
-	if minGain*bestCost > now {
+	now := x.choice.Cost(load)
+	best, cost := x.cheapest(load, now)
+	if best == x.choice || minGain*cost > now {
 		return
 	}
-	if x.cfg.Logger != nil {
-		x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
-			"ns", int(now), "to_ns", int(bestCost))
-	}
+	x.log(best, load, now, cost)
 	x.change(best)
+}
+
+// cheapest is the choice that costs least; now is what the present one does.
+func (x *index) cheapest(l Load, now float64) (best *Choice, cost float64) {
+	best, cost = x.choice, now
+	for i := range x.cfg.Choices {
+		c := &x.cfg.Choices[i]
+		if c == x.choice || minGain*c.Min > now {
+			continue
+		}
+		of := c.Cost(l)
+		if math.IsNaN(of) {
+			x.added = maxNewRows // it is asked again when the next block begins
+		} else if of < cost {
+			best, cost = c, of
+		}
+	}
+	return best, cost
+}
+
+func (x *index) log(to *Choice, l Load, now, cost float64) {
+	if x.cfg.Logger == nil {
+		return
+	}
+	costs := []any{"from", x.choice.Name, "to", to.Name, "rows", int(l.Rows), "to_ns", int(cost)}
+	if !math.IsInf(now, 1) { // a device that is lost
+		costs = append(costs, "ns", int(now))
+	}
+	x.cfg.Logger.Info("engine: changed", costs...)
 }
 
 func (x *index) count() (n int) {

@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -51,6 +52,48 @@ func scanCost(c scan.Cost, words int, l Load) float64 {
 	rows := l.Compared * min(1, 0.2+2*(1-l.Threshold))
 	memory := 0.04 * float64(words) * min(1, l.Rows/2e5)
 	return common + unforeseen*c.PerPass*passes + (1.6*c.PerRow+memory/l.Batch)*rows
+}
+
+// Card is what a GPU takes of the time of a window.
+type Card struct {
+	Launch     float64 // ns, of a launch that compares little
+	Comparison float64 // ns
+	Batch      int     // queries that go in one launch at most
+}
+
+// ErrNotYet says that what a GPU takes is not known yet, and will be.
+var ErrNotYet = errors.New("not measured yet")
+
+// OnCard is the choice of an engine on a GPU. card is asked what the GPU takes when look-ups cost so much that it might be
+// the better one, and then at every look at the load; after another error than ErrNotYet it is not chosen.
+func OnCard(engine sigstore.Engine, card func() (Card, error)) Choice {
+	return Choice{Name: "cuda", Engine: engine, Min: cardBase, Cost: func(l Load) float64 {
+		c, err := card()
+		switch {
+		case errors.Is(err, ErrNotYet):
+			return math.NaN()
+		case err != nil:
+			return math.Inf(1)
+		}
+		return cardCost(c, l)
+	}}
+}
+
+// What a look-up by a GPU takes of the processor, as plan.GPUCost has it: making the query, the host path and the driver, of
+// which the latter is not measured; and to find that a candidate is false, in ns.
+const (
+	cardBase  = 1800
+	cardFalse = 700
+)
+
+// cardCost is
+//
+//	cardBase + Launch / Batch + Comparison · Compared + cardFalse · Near
+//
+// all one after the other: a window waits for the answers of a launch before it looks at them.
+func cardCost(c Card, l Load) float64 {
+	batch := max(1, min(l.Together, float64(c.Batch)))
+	return cardBase + c.Launch/batch + c.Comparison*l.Compared + cardFalse*l.Near()
 }
 
 // pass calibrates the scan for signatures of so many words.

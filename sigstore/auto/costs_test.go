@@ -1,8 +1,10 @@
 package auto
 
 import (
+	"math"
 	"testing"
 
+	"refrain/sigstore"
 	"refrain/sigstore/scan"
 )
 
@@ -29,3 +31,52 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("speed %v, costs of a scan %+v", s, c)
 	}
 }
+
+// TestCardCost: on a GPU launches count where few queries come together, comparisons in large windows, and near rows always.
+func TestCardCost(t *testing.T) {
+	h200 := Card{Launch: 50e3, Comparison: 1 / 1.8e3, Batch: 256}
+	usual := Load{Threshold: 0.6, Rows: 1e6, Compared: 6e5, Together: math.Inf(1)}
+	alone, large, near := usual, usual, usual
+	alone.Together = 1
+	large.Compared = 6e6
+	near.nearRows = func() float64 { return 100 }
+	cost := func(l Load) float64 { return cardCost(h200, l) }
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"usual", cost(usual), 1800 + 50e3/256. + 6e5/1.8e3}, {"alone", cost(alone), 1800 + 50e3 + 6e5/1.8e3},
+		{"large", cost(large), 1800 + 50e3/256. + 6e6/1.8e3}, {"near", cost(near), cost(usual) + 70_000},
+	} {
+		if math.Abs(c.got-c.want) > 1e-6*c.want {
+			t.Errorf("%s: %.0f ns, want %.0f", c.name, c.got, c.want)
+		}
+	}
+}
+
+// TestTogether: of an engine that takes few at once nothing is learned but that there were no fewer; so a window that has seen
+// on a GPU that sentences come one by one does not go there again.
+func TestTogether(t *testing.T) {
+	engine := &taking{}
+	x := &index{Index: engine, together: math.Inf(1)}
+	for _, c := range []struct {
+		limit       int
+		batch, want float64
+	}{
+		{1, 1, math.Inf(1)}, {8, 8, math.Inf(1)}, {256, 2.5, 2.5}, {1, 1, 2.5}, {8, 2, 2}, {8, 7.9, math.Inf(1)},
+		{256, 256, math.Inf(1)}, {256, 100, 100}, {8, 8, 100},
+	} {
+		engine.limit = c.limit
+		if x.learnTogether(c.batch); x.together != c.want {
+			t.Errorf("batches of %v of %d: got %v, want %v", c.batch, c.limit, x.together, c.want)
+		}
+	}
+}
+
+// taking is an index that takes so many queries at once.
+type taking struct {
+	sigstore.Index
+	limit int
+}
+
+func (x *taking) Batch() int { return x.limit }

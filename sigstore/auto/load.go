@@ -2,6 +2,7 @@ package auto
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"refrain/sigstore"
@@ -13,10 +14,22 @@ type Load struct {
 	Rows      float64 // in the window
 	Blocks    float64
 	Batch     float64 // queries that are asked at once
+	Together  float64 // queries that come at once, of which the engine may have asked for fewer; infinity: nobody knows yet
 	Bands     float64 // sizes that a partner may have
 	Compared  float64 // rows whose size a partner may have
 	Probes    float64 // tokens of a prefix
 	Postings  float64 // rows, counted once for each token, that share a token of the prefix
+
+	nearRows func() float64
+}
+
+// Near is the number of rows that are within the radius and not similar enough. To count those of a sample takes
+// milliseconds.
+func (l Load) Near() float64 {
+	if l.nearRows == nil {
+		return 0
+	}
+	return l.nearRows()
 }
 
 // sampled is the number of rows that are looked at.
@@ -28,18 +41,37 @@ func (x *index) load() Load {
 	l := Load{Blocks: float64(len(x.rows)), Batch: 1, Threshold: float64(x.cfg.Bounds.For(size).Min) / size}
 	if x.searches > 0 {
 		l.Batch = float64(x.queries) / float64(x.searches)
+		x.learnTogether(l.Batch)
 	}
 	x.searches, x.queries = 0, 0
+	l.Together, l.nearRows = x.together, x.near
 	l.Rows = float64(x.count())
 	s := sample{df: x.source.Frequencies(), bounds: x, tokens: map[uint32]int{}}
-	step := max(1, int(l.Rows)/sampled)
-	for n, rows := range x.rows {
-		for row := 0; row < int(rows); row += step {
-			s.add(x.source.Tokens(sigstore.Row{Block: x.first + uint32(n), Row: uint32(row)}))
-		}
-	}
+	x.sample(func(r sigstore.Row) { s.add(x.source.Tokens(r)) })
 	s.fill(&l)
 	return l
+}
+
+// sample visits some rows of all blocks.
+func (x *index) sample(visit func(sigstore.Row)) {
+	step := max(1, x.count()/sampled)
+	for n, rows := range x.rows {
+		for row := 0; row < int(rows); row += step {
+			visit(sigstore.Row{Block: x.first + uint32(n), Row: uint32(row)})
+		}
+	}
+}
+
+// learnTogether learns how many queries come together from how many an engine was asked at once. One that takes few at once,
+// and was asked as many, says only that there were no fewer.
+func (x *index) learnTogether(batch float64) {
+	const full = 0.75
+	switch {
+	case batch < full*float64(x.Index.Batch()):
+		x.together = batch
+	case batch > x.together:
+		x.together = math.Inf(1)
+	}
 }
 
 // sample counts sizes and the tokens of prefixes.

@@ -4,25 +4,193 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"refrain/cuda"
+	"refrain/hashcodes"
+	"refrain/sigstore"
 )
 
-// OpenDevice opens the first GPU. log is told of it, and of its loss; nil: none.
-func OpenDevice(log *slog.Logger) (*cuda.Device, error) {
-	cfg := cuda.Default()
-	if log != nil {
-		cfg.Logger = log
+// DevicesConfig says which GPUs a process takes. DefaultDevices has values for all of it.
+type DevicesConfig struct {
+	Numbers []int        // as the driver counts; nil: all that it shows
+	Windows int          // that there may be at once: of all no more are opened; 0: nobody knows
+	Budget  int64        // bytes of the memory of each at most; 0: 90 % of what is free when it is opened
+	Kernel  string       // to compare by; "": the fastest in a short trial
+	Library string       // the driver's, by its name or path
+	Logger  *slog.Logger // told of devices that are opened, left out, full or lost; nil: of what is lost or full slog.Default()
+}
+
+// DefaultDevices is all that there are, with nearly all of their free memory.
+func DefaultDevices() DevicesConfig { return DevicesConfig{Library: cuda.Default().Library} }
+
+// AllDevices is the name of all that there are.
+const AllDevices = "all"
+
+// ParseNumbers reads "all", "0" or "0,2".
+func ParseNumbers(s string) (numbers []int, err error) {
+	if s == AllDevices {
+		return nil, nil
 	}
-	device, err := cuda.Open(cfg)
+	for word := range strings.SplitSeq(s, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 15)
+		if err != nil || slices.Contains(numbers, int(n)) {
+			return nil, fmt.Errorf("%q: want all, the number of a GPU, or several as in 0,2, each once", s)
+		}
+		numbers = append(numbers, int(n))
+	}
+	return numbers, nil
+}
+
+// Devices are the GPUs that the windows of a process are dealt to. One that fails takes its own windows with it and no
+// others.
+type Devices struct {
+	all []*Device
+
+	mu sync.Mutex // for the windows of each
+}
+
+// Device is a GPU that some windows have taken.
+type Device struct {
+	devices *Devices
+	cuda    *cuda.Device
+	log     *slog.Logger
+	windows int
+	lost    atomic.Bool // a window of it has fallen back to the CPU
+}
+
+// OpenDevices opens them. Of all that there are those that fail are left out, with a warning; one that is named has to work.
+// The error holds cuda.ErrUnavailable where there is no driver or no GPU.
+func OpenDevices(cfg DevicesConfig) (*Devices, error) {
+	d, err := openDevices(cfg)
 	if errors.Is(err, cuda.ErrUnavailable) {
 		return nil, fmt.Errorf("%w; auto needs no GPU", err)
 	}
+	return d, err
+}
+
+func openDevices(cfg DevicesConfig) (*Devices, error) {
+	numbers, err := cfg.numbers()
 	if err != nil {
 		return nil, err
 	}
-	if log != nil {
-		log.Info("engine: cuda", "device", device.Name())
+	d := &Devices{}
+	var failed []error
+	for _, n := range numbers {
+		if cfg.Numbers == nil && cfg.Windows > 0 && len(d.all) == cfg.Windows {
+			break
+		}
+		device, err := d.open(cfg, n)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		d.all = append(d.all, device)
 	}
-	return device, nil
+	if len(d.all) == 0 || cfg.Numbers != nil && len(failed) > 0 {
+		return nil, errors.Join(append(failed, d.Close())...)
+	}
+	for _, err := range failed {
+		cfg.logger().Warn("gpu: a device is left out", "error", err)
+	}
+	return d, nil
+}
+
+func (c *DevicesConfig) logger() *slog.Logger {
+	if c.Logger == nil {
+		return slog.Default()
+	}
+	return c.Logger
+}
+
+// numbers are those to open: without any GPU the first, whose error says so.
+func (c *DevicesConfig) numbers() ([]int, error) {
+	if c.Numbers != nil {
+		return c.Numbers, nil
+	}
+	count, err := cuda.Count(c.Library)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int, max(1, count))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers, nil
+}
+
+func (d *Devices) open(c DevicesConfig, number int) (*Device, error) {
+	cfg := cuda.Default()
+	cfg.Device, cfg.Budget, cfg.Kernel, cfg.Library = number, c.Budget, c.Kernel, c.Library
+	if c.Logger != nil {
+		cfg.Logger = c.Logger
+	}
+	device, err := cuda.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if c.Logger != nil {
+		_, budget := device.Memory()
+		c.Logger.Info("engine: cuda", "device", device.Name(), "number", number, "budget", budget)
+	}
+	return &Device{devices: d, cuda: device, log: c.logger()}, nil
+}
+
+// Take is the device for one more window: of those that work the one with the fewest.
+func (d *Devices) Take() *Device {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	best := d.all[0]
+	for _, device := range d.all[1:] {
+		if lost := device.lost.Load(); lost != best.lost.Load() {
+			if !lost {
+				best = device
+			}
+		} else if device.windows < best.windows {
+			best = device
+		}
+	}
+	best.windows++
+	return best
+}
+
+// Release says that a window has gone.
+func (d *Device) Release() {
+	d.devices.mu.Lock()
+	defer d.devices.mu.Unlock()
+	d.windows--
+}
+
+// Lost reports whether the device has failed a window.
+func (d *Device) Lost() bool { return d.lost.Load() }
+
+// Engine is that of one of its windows. cpu takes over when the device is lost; once it has failed one window, no other tries
+// it again.
+func (d *Device) Engine(bounds *hashcodes.Bounds, words int, cpu sigstore.Engine) sigstore.Engine {
+	cfg := Default()
+	cfg.Device, cfg.Bounds, cfg.Words, cfg.Logger = d.cuda, bounds, words, d.log
+	cfg.CPU = func(rows sigstore.Rows) sigstore.Index {
+		d.lost.Store(true)
+		return cpu(rows)
+	}
+	onDevice := New(cfg)
+	return func(rows sigstore.Rows) sigstore.Index {
+		if d.Lost() {
+			return cpu(rows)
+		}
+		return onDevice(rows)
+	}
+}
+
+// Close gives all of them back. Windows that are still there go on without.
+func (d *Devices) Close() error {
+	var errs []error
+	for _, device := range d.all {
+		errs = append(errs, device.cuda.Close())
+	}
+	return errors.Join(errs...)
 }
