@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 	if got, want := d.Kernels(), []string{"popcount", "imma", "bmma", "paper"}; !slices.Equal(got, want) {
 		t.Errorf("kernels %q, want %q", got, want)
 	}
-	if used, budget := d.Memory(); used <= 0 || used > 1<<20 || budget <= 1<<29 || budget > 1<<30 {
+	if used, budget := d.Memory(); used <= 0 || used > 2<<20 || budget <= 1<<29 || budget > 1<<30 {
 		t.Errorf("%d bytes of %d in use", used, budget)
 	}
 }

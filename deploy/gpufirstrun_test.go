@@ -127,7 +127,7 @@ func TestGPUFirstRun(t *testing.T) {
 	})
 	t.Run("detect", func(t *testing.T) {
 		small := *f
-		small.environment = []string{"REFRAIN_CUDATEST_MEMORY=3500000"} // less than the trial of all kernels takes
+		small.environment = []string{"REFRAIN_CUDATEST_MEMORY=4200000"} // less than the trial of all kernels takes
 		small.want(t, 0, []string{"detect: passed"}, "--doc", doc, "--data", smallPosts(t), "detect", "--", "--files", "stream/few.jsonl",
 			"--thresholds", "0.8", "--runs", "1")
 		f.wantInTable(t, "gpu-detect", `^\| few.jsonl \| 3,000 \| 0\.8 \| [1-9][0-9,]* \|( [0-9.]+ \|){4}$`, "one by one; none lacks")

@@ -23,7 +23,7 @@ type Load struct {
 	nearRows func() float64
 }
 
-// Near is the number of rows that are within the radius and not similar enough. To count those of a sample takes
+// Near is the number of rows that pass the holders of a look-up and are not similar enough. To count those of a sample takes
 // milliseconds.
 func (l Load) Near() float64 {
 	if l.nearRows == nil {

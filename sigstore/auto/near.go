@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"math/bits"
 	"slices"
 
 	"refrain/hashcodes"
@@ -10,15 +11,18 @@ import (
 // asked is how many of the sampled rows are compared with all of them.
 const asked = 512
 
-// near is, of a look-up in the whole window, the rows within the radius that are not similar enough, as a sample says.
+// near is, of a look-up in the whole window, the rows that pass its holders and are not similar enough, as a sample says: what a
+// GPU gives back for nothing.
 func (x *index) near() float64 {
 	rows := x.signed()
 	if len(rows) == 0 {
 		return 0
 	}
+	holders := hashcodes.NewHolders(32 * len(rows[0].sig))
 	count, queries := 0, 0
 	for i := 0; i < len(rows); i += max(1, len(rows)/asked) {
-		count += x.nearTo(&rows[i], rows)
+		x.hold(holders, rows[i].tokens)
+		count += x.nearTo(&rows[i], holders, rows)
 		queries++
 	}
 	return float64(count) / float64(queries) / float64(len(rows)) * float64(x.count())
@@ -39,16 +43,32 @@ func (x *index) signed() (rows []signed) {
 	return rows
 }
 
-// nearTo counts the rows within the radius of q that are not similar enough.
-func (x *index) nearTo(q *signed, rows []signed) (count int) {
+// hold makes holders those of a set: the signature of a single token is its code.
+func (x *index) hold(holders *hashcodes.Holders, tokens []uint32) {
+	holders.Reset(len(tokens))
+	for i := range tokens {
+		for w, word := range x.source.Signature(tokens[i : i+1]) {
+			for ; word != 0; word &= word - 1 {
+				holders.Add(i, 32*w+bits.TrailingZeros32(word))
+			}
+		}
+	}
+}
+
+// nearTo counts the rows that pass the holders of q and are not similar enough.
+func (x *index) nearTo(q *signed, holders *hashcodes.Holders, rows []signed) (count int) {
 	bounds := x.cfg.Bounds.For(len(q.tokens))
 	for i := range rows {
 		r := &rows[i]
-		n := len(r.tokens) - bounds.Min
-		if n < 0 || len(r.tokens) > bounds.Max || hashcodes.Distance(q.sig, r.sig) > int(bounds.Radius[n]) {
+		size := len(r.tokens)
+		if size < bounds.Min || size > bounds.Max {
 			continue
 		}
-		if overlap(q.tokens, r.tokens) < int(bounds.Overlap[n]) {
+		outside, further := bounds.Apart(size)
+		if !holders.Within(q.sig, r.sig, outside, further) {
+			continue
+		}
+		if overlap(q.tokens, r.tokens) < int(bounds.Overlap[size-bounds.Min]) {
 			count++
 		}
 	}

@@ -1,13 +1,15 @@
 package auto
 
 import (
+	"math/bits"
+	"slices"
 	"testing"
 
 	"refrain/hashcodes"
 	"refrain/text"
 )
 
-// TestNear: of a window that is all in the sample, near counts exactly the pairs within the radius that are not similar enough;
+// TestNear: of a window that is all in the sample, near counts exactly the pairs that pass the holders and are not similar enough;
 // of a larger one as many as its rows are more.
 func TestNear(t *testing.T) {
 	const rows = 400
@@ -18,8 +20,11 @@ func TestNear(t *testing.T) {
 	count := func(rows int) (pairs int) {
 		for _, a := range trial.tokens[:rows] {
 			for _, b := range trial.tokens[:rows] {
-				if bounds := bounds.For(len(a)); len(b) >= bounds.Min && len(b) <= bounds.Max &&
-					hashcodes.Distance(trial.Signature(a), trial.Signature(b)) <= int(bounds.Radius[len(b)-bounds.Min]) &&
+				if bounds := bounds.For(len(a)); len(b) < bounds.Min || len(b) > bounds.Max {
+					continue
+				}
+				tokens, further := bounds.For(len(a)).Apart(len(b))
+				if outside, alone := apart(trial, a, b); outside <= tokens && alone <= further &&
 					!similar.Reaches(overlap(a, b), len(a), len(b)) {
 					pairs++
 				}
@@ -37,6 +42,23 @@ func TestNear(t *testing.T) {
 	if x.rows[0] = 0; x.near() != 0 {
 		t.Error("an empty window has near rows")
 	}
+}
+
+// apart counts the tokens of a whose codes are not inside b's signature, and the bits that it has alone, by definition.
+func apart(trial *trial, a, b []uint32) (outside, alone int) {
+	x, y := slices.Clone(trial.Signature(a)), slices.Clone(trial.Signature(b))
+	for _, token := range a {
+		for w, word := range trial.Signature([]uint32{token}) {
+			if word&^y[w] != 0 {
+				outside++
+				break
+			}
+		}
+	}
+	for w := range x {
+		alone += bits.OnesCount32(y[w] &^ x[w])
+	}
+	return outside, alone
 }
 
 // TestAskedAgain: what an engine costs that is not known yet is asked for with every block, and once it is known as seldom as

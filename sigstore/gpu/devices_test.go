@@ -175,7 +175,7 @@ func TestTakeWhatWorks(t *testing.T) {
 // loseDevice has a window of a device send rows, which fails.
 func loseDevice(t *testing.T, f *cudatest.Driver, device *gpu.Device) {
 	t.Helper()
-	w := newWindow(t, nil, 1, never, fourFifths, 3)
+	w := newWindow(t, nil, 1, never, fourFifths, 2)
 	bounds := hashcodes.NewBounds(fourFifths, 1)
 	w.index = device.Engine(bounds, 1, scan.New(bounds, 1))(w)
 	w.open()

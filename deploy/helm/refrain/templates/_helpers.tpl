@@ -103,7 +103,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- $engine := dig "window" "engine" "" .Values.config -}}
 {{- if or (eq $engine "cuda") (and $engine .Values.match.gpu.enabled) }}
-{{- fail "match.gpu.enabled gives the workers cards and the engine cuda: leave config.window.engine out" }}
+{{- fail "workers get cards, and with them the engine cuda, by match.gpu: set match.gpu.enabled, and leave config.window.engine out" }}
 {{- end }}
 {{- if and .Values.match.gpu.enabled .Values.image.digest (not .Values.match.gpu.digest) }}
 {{- fail "image.digest is that of the image without CUDA: set match.gpu.digest to that of the image with it" }}
