@@ -41,6 +41,7 @@ func BenchmarkHostPath(b *testing.B) {
 			f.Reset(8<<30, 1, 90, 132)
 			d := open(b, f)
 			f.Break("popcount")
+			f.Order(cudatest.Early) // copies are no work of the one who waits
 			bounds := hashcodes.NewBounds(text.Jaccard.At(t), 1)
 			x := gpu.New(configOf(d, bounds, 2, nil, os.Stderr).WithMinDeviceCost(1))(nil)
 			fill(x, sizes, rows, random)
@@ -122,6 +123,7 @@ func BenchmarkLookup(b *testing.B) {
 				f.Reset(8<<30, 1, 90, 132)
 				device := open(b, f)
 				f.Break("popcount")
+				f.Order(cudatest.Early) // copies are no work of the one who waits
 				d := newPartition(b, device)
 				rest := all[copyInto(d, all[:100_000]):]
 				var looked, inserted time.Duration
