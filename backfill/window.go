@@ -22,6 +22,7 @@ func newWindow(cfg *Config, column int) (*window, error) {
 	for range cfg.Partitions {
 		p, err := detector.NewPartition(one)
 		if err != nil {
+			w.release()
 			return nil, err
 		}
 		w.cells = append(w.cells, p)

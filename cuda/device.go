@@ -245,6 +245,7 @@ func (d *Device) reset() error {
 		return err
 	}
 	d.lost.Store(nil)
+	d.last.Store(nil)
 	d.staging, d.modules, d.kernels, d.used = staging{}, nil, nil, 0
 	clear(d.tables)
 	return nil
@@ -275,6 +276,9 @@ func (d *Device) Memory() (used, budget int64) {
 	defer d.mu.Unlock()
 	return d.used, d.budget
 }
+
+// Lost reports whether the device cannot be relied on any more.
+func (d *Device) Lost() bool { return d.lost.Load() != nil }
 
 // Close gives everything back, rows included. It waits for scans. A second Close does nothing.
 func (d *Device) Close() error {

@@ -162,7 +162,7 @@ func (t *selfTest) batch(rows *Rows) *Batch {
 	for class, radii := range t.radii {
 		for i, radius := range radii {
 			b.SetRadius(class, i, radius)
-			b.SetApart(class, i, apartIn(radius), radius-2*apartIn(radius))
+			b.SetApart(class, i, apartIn(radius), radius-4*apartIn(radius))
 		}
 	}
 	for i, q := range t.queries {
@@ -200,7 +200,7 @@ func (t *selfTest) want(q uint32) (hits []Hit) {
 		}
 		radius := t.radii[i][q%testClasses]
 		for _, row := range reference.Scan(nil, part, t.queries[q], radius) {
-			if !hasHolders(int(q), len(t.planes)) || passes(t.queries[q], part, row, apartIn(radius), radius-2*apartIn(radius)) {
+			if !hasHolders(int(q), len(t.planes)) || passes(t.queries[q], part, row, radius) {
 				hits = append(hits, Hit{Query: q, Job: uint32(i), Row: row + uint32(j.From)})
 			}
 		}
@@ -209,35 +209,48 @@ func (t *selfTest) want(q uint32) (hits []Hit) {
 }
 
 // Every third query has holders, where signatures are not so wide that these take much memory: of its bits, in their order,
-// every two are a token's.
+// every two are a token's, and every third is the next or previous token's too, and so has a weight.
 func hasHolders(query, words int) bool { return query%3 == 0 && words <= 8 }
+
+// holdersOf are the tokens that have a bit, by its place among those of the query.
+func holdersOf(place int) []int {
+	token := place / 2
+	if place%3 == 0 {
+		return []int{token, token ^ 1}
+	}
+	return []int{token}
+}
 
 func testHolders(signature []uint32) (words int, holders []uint64) {
 	ones := onesOf(signature)
-	words = (ones + 127) / 128
+	words = ones/128 + 1
 	holders = make([]uint64, ones*words)
-	for i := range ones {
-		token := i / 2
-		holders[i*words+token/64] = 1 << (token % 64)
+	for place := range ones {
+		for _, token := range holdersOf(place) {
+			holders[place*words+token/64] |= 1 << (token % 64)
+		}
 	}
 	return words, holders
 }
 
-// apartIn is how many tokens may be outside a row: with two bits each they leave some of the radius to the bits that it has alone.
-func apartIn(radius int) int { return max(radius, 0) / 4 }
+// apartIn is how many tokens may be outside a row: with four bits each they leave half of the radius to the bits that it has
+// alone.
+func apartIn(radius int) int { return max(radius, 0) / 8 }
 
 // passes says the same as the holders of the query, by their definition.
-func passes(x []uint32, planes [][]uint32, row uint32, mayOutside, mayFurther int) bool {
-	further, outside, ones, last := 0, 0, 0, -1
+func passes(x []uint32, planes [][]uint32, row uint32, radius int) bool {
+	further, place, outside := 0, 0, map[int]bool{}
 	for w, word := range x {
 		y := planes[w][row]
 		further += bits.OnesCount32(y &^ word)
 		for ; word != 0; word &= word - 1 {
-			if token := ones / 2; y&(word&-word) == 0 && token != last {
-				outside, last = outside+1, token
+			if y&(word&-word) == 0 {
+				for _, token := range holdersOf(place) {
+					outside[token] = true
+				}
 			}
-			ones++
+			place++
 		}
 	}
-	return outside <= mayOutside && further <= mayFurther
+	return len(outside) <= apartIn(radius) && further <= radius-4*apartIn(radius)
 }

@@ -78,9 +78,12 @@ func (p *Partition) setWindow(w *sigstore.Window) {
 	p.publish()
 }
 
-// Release says that the window has gone, so that the next one may have its GPU. It is called once, and may be left out where
-// all windows go together.
-func (p *Partition) Release() { p.release() }
+// Release gives the window's GPU back, and what it holds there, so that the next one may have it. It is called once, when nobody
+// uses the window any more, and may be left out where all windows go together.
+func (p *Partition) Release() {
+	p.window.Close()
+	p.release()
+}
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.
 func (p *Partition) Insert(x *feed.Sentence) bool {
@@ -157,6 +160,7 @@ func (p *Partition) Restore(head io.Reader, open func(piece string) (io.ReadClos
 		return nil, fmt.Errorf("restore the window: %w", err)
 	}
 	p.newest.Store(int64(binary.LittleEndian.Uint64(newest[:])))
+	p.window.Close()
 	p.setWindow(w)
 	return w.Pieces(), nil
 }

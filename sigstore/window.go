@@ -114,6 +114,12 @@ func (w *Window) Groups() *Groups { return w.groups }
 // Searcher finds groups of the window.
 func (w *Window) Searcher() *Searcher { return w.searcher }
 
+// Close gives back at once what the index holds besides memory. The window must not be used any more.
+func (w *Window) Close() {
+	w.searcher.abandon()
+	closeIndex(w.searcher.index)
+}
+
 // open begins a block behind the others.
 func (w *Window) open() {
 	w.searcher.open()

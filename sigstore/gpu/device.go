@@ -174,7 +174,7 @@ func (d *Device) Engine(bounds *hashcodes.Bounds, words int, cpu sigstore.Engine
 	cfg := Default()
 	cfg.Device, cfg.Bounds, cfg.Words, cfg.Logger = d.cuda, bounds, words, d.log
 	cfg.CPU = func(rows sigstore.Rows) sigstore.Index {
-		d.lost.Store(true)
+		d.lost.Store(d.cuda.Lost())
 		return cpu(rows)
 	}
 	onDevice := New(cfg)

@@ -172,9 +172,11 @@ func (x *index) logFull() {
 // fallBack gives all rows to an engine on the CPU.
 func (x *index) fallBack(err error) {
 	x.cfg.Logger.Error("gpu: the device cannot go on; the CPU does, alone", "error", err, "device", x.cfg.Device.Name())
-	x.lost.Store(true)
+	if errors.Is(err, cuda.ErrDeviceLost) { // and not only too full
+		x.lost.Store(true)
+	}
 	blocks := x.blocks
-	_ = x.Close() // the device may be well and only too full
+	_ = x.Close()
 	x.cpu, x.searches = x.cfg.CPU(x.source), [2]search{}
 	for range x.first { // its blocks are numbered like ours
 		x.cpu.Open()

@@ -17,7 +17,7 @@ type Speed struct {
 
 const (
 	fewRows      = 2048    // whose comparison costs nothing beside the launch
-	maxRows      = 1 << 22 // compared: 32 MB of signatures of 64 bits
+	maxRows      = 1 << 21 // compared: 16 MB of signatures of 64 bits
 	bands        = 128     // that a window has about, eight sizes in each of its blocks: so many jobs the rows are cut into
 	launchesLong = 4       // is a scan that says what a comparison takes
 )
