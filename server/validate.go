@@ -136,8 +136,8 @@ func (v *validation) cuda(w *Window) {
 	c := &w.CUDA
 	_, err := gpu.ParseNumbers(c.Device)
 	v.want(err == nil, "window.cuda.device", fmt.Sprint(err))
-	err = units.CheckBudget(int64(c.Budget))
-	v.want(err == nil, "window.cuda.budget", fmt.Sprintf("%v; 0 is 90 %% of what is free", err))
+	v.want(c.Budget == 0 || c.Budget >= 64<<20, "window.cuda.budget",
+		fmt.Sprintf("%d bytes: want 64MiB or more; 0 is 90 %% of what is free", c.Budget))
 	v.oneOf("window.cuda.kernel", c.Kernel, append([]string{""}, cuda.KernelNames()...)...)
 	v.want(*c == Default().Window.CUDA || w.Engine != "prefix" && w.Engine != "scan", "window.cuda",
 		fmt.Sprintf("window.engine is %s, which takes no GPU: leave it out, or set window.engine to cuda or auto", w.Engine))

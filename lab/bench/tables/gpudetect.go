@@ -53,7 +53,10 @@ type GPUDetectFigure struct {
 // GPUDetect compares the events of real posts by the engine on the device with those by another: the same ids, and how long
 // it takes.
 func GPUDetect(ctx context.Context, c *Config, o GPUDetectOptions) (*report.Report, error) {
-	if err := errors.Join(wantSome("files", o.Files), wantSome("thresholds", o.Thresholds), wantSome("engines", o.Engines)); err != nil {
+	if engines := slices.Compact(slices.Sorted(slices.Values(o.Engines))); len(engines) < 2 || len(engines) < len(o.Engines) {
+		return nil, fmt.Errorf("engines %q: want two or more, each once: they are compared", o.Engines)
+	}
+	if err := errors.Join(wantSome("files", o.Files), wantSome("thresholds", o.Thresholds)); err != nil {
 		return nil, err
 	}
 	folder, err := os.MkdirTemp("", "refrain-lab-*")
