@@ -16,7 +16,7 @@ import (
 type DealerConfig struct {
 	Engine string            // one of Engines
 	GPUs   gpu.DevicesConfig // of cuda and auto
-	Logger *slog.Logger      // as NewEngine's
+	Logger *slog.Logger      // as NewEngine's; nil: nobody hears, but of a GPU that is lost slog.Default()
 }
 
 // DefaultDealer is the default engine, with all GPUs that there are.
@@ -32,8 +32,8 @@ type Dealer struct {
 	windows atomic.Int64
 }
 
-// take is the engine of one more window.
-func (d *Dealer) take() (e Engine, release func()) {
+// assign gives one more window its engine.
+func (d *Dealer) assign() (e Engine, release func()) {
 	e, free := d.deal()
 	d.windows.Add(1)
 	return e, func() {

@@ -16,16 +16,14 @@ import (
 // Engine makes the engine of one window; see sigstore.Engine. All engines give the same events.
 type Engine func(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine
 
-// Engines are the names that NewEngine knows.
+// Engines are the names that NewDealer knows.
 var Engines = []string{DefaultEngine, "prefix", "scan", "cuda"}
 
 // DefaultEngine is the name of Default's.
 const DefaultEngine = "auto"
 
-// NewEngine makes one engine for all windows, of a name: auto chooses between prefix and scan by what they cost. cuda opens
-// the first GPU for the life of the process, so that one that is missing is told at the start. A Dealer takes several, and
-// lets auto have them. log hears what the engine decides by itself; nil: nobody does, but of a GPU that is lost
-// slog.Default().
+// NewEngine makes one engine for all windows, on the CPU, of a name: auto chooses between prefix and scan by what they cost.
+// For GPUs there is the Dealer. log hears what the engine decides by itself; nil: nobody does.
 func NewEngine(name string, log *slog.Logger) (Engine, error) {
 	switch name {
 	case "auto":
@@ -34,12 +32,6 @@ func NewEngine(name string, log *slog.Logger) (Engine, error) {
 		return Prefix, nil
 	case "scan":
 		return Scan, nil
-	case "cuda":
-		e, err := openCUDA(log)
-		if err != nil {
-			return nil, fmt.Errorf("cuda: %w", err)
-		}
-		return e, nil
 	}
 	return nil, fmt.Errorf("%q: want %s", name, strings.Join(Engines, ", "))
 }
@@ -65,18 +57,7 @@ func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
 	return scan.New(bounds, model.Words())
 }
 
-// openCUDA opens a GPU. Should it be lost, prefix goes on.
-func openCUDA(log *slog.Logger) (Engine, error) {
-	cfg := gpu.DefaultDevices()
-	cfg.Numbers, cfg.Logger = []int{0}, log
-	devices, err := gpu.OpenDevices(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return onDevice(devices.Take()), nil
-}
-
-// onDevice is the engine of windows on a device.
+// onDevice is the engine of windows on a device. Should it be lost, prefix goes on.
 func onDevice(device *gpu.Device) Engine {
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
 		return device.Engine(b, m.Words(), prefix.New(b))

@@ -55,7 +55,7 @@ func NewPartition(cfg Config) (*Partition, error) {
 	}
 	release := func() {}
 	if cfg.Dealer != nil {
-		cfg.Engine, release = cfg.Dealer.take()
+		cfg.Engine, release = cfg.Dealer.assign()
 	}
 	window := cfg.window(cfg.Model)
 	p := &Partition{cfg: cfg, bounds: window.Bounds, scheme: schemeOf(cfg.Similarity), release: release}

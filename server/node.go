@@ -46,6 +46,8 @@ type node struct {
 	clockAhead  atomic.Int64 // of the broker's, in nanoseconds; see watchClock
 
 	window detector.Config
+	dealer *detector.Dealer // of its engines; nil without windows
+	isOpen bool             // and so the dealer is ours to close
 	// tombstones are what is known of deletions.
 	tombstones *shard.Tombstones
 	follower   *shard.Follower // feeds them where the topics are shared
@@ -83,16 +85,32 @@ func (d disk) on(t topic.Topic) topic.Topic {
 // broker that is not there, or is choosing its leaders, it waits, and tells waiting why.
 func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string,
 	waiting func(error)) (*node, error) {
-	for pauses := retry.Steady(); ; {
-		n := &node{
-			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, waiting: waiting,
+	// Before what takes long: a GPU that is missing is told at once. And once, however often the broker is tried.
+	dealer, err := openDealer(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	newNode := func() *node {
+		return &node{
+			cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, waiting: waiting, dealer: dealer,
 			holding: rate.Sometimes{Interval: 10 * time.Minute}, missing: rate.Sometimes{Interval: time.Minute},
 		}
+	}
+	n, err := tryNode(ctx, newNode, waiting)
+	if err != nil && dealer != nil {
+		err = errors.Join(err, dealer.Close())
+	}
+	return n, err
+}
+
+// tryNode opens nodes until one is open.
+func tryNode(ctx context.Context, newNode func() *node, waiting func(error)) (*node, error) {
+	for pauses := retry.Steady(); ; {
+		n := newNode()
+		cfg := &n.cfg
 		err := n.open(ctx)
 		if err == nil {
-			if n.start != nil {
-				n.start.opened.Store(true)
-			}
+			n.opened()
 			return n, nil
 		}
 		err = errors.Join(err, n.close())
@@ -115,15 +133,19 @@ func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, 
 	}
 }
 
+// opened is called when all is open.
+func (n *node) opened() {
+	n.isOpen = true
+	if n.start != nil {
+		n.start.opened.Store(true)
+	}
+}
+
 func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	if n.cfg.has(roleMatch) { // before what takes long: a GPU that is missing is told at once
-		if n.window.Dealer, err = newDealer(n.cfg.Window, n.cfg.Topics.Partitions, n.log); err != nil {
-			return err
-		}
-	}
+	n.window.Dealer = n.dealer
 	if n.broker, err = n.openBroker(ctx); err != nil {
 		return err
 	}
@@ -268,8 +290,8 @@ func (n *node) close() error {
 	if n.match != nil {
 		errs = append(errs, n.match.close())
 	}
-	if n.window.Dealer != nil {
-		errs = append(errs, n.window.Dealer.Close())
+	if n.isOpen && n.dealer != nil { // until then it is for another try
+		errs = append(errs, n.dealer.Close())
 	}
 	if n.canaries != nil && n.canaries.metrics != nil {
 		n.canaries.metrics.close()

@@ -16,6 +16,14 @@ import (
 	"refrain/text"
 )
 
+// openDealer opens what windows compare on; nil where no role has any: they want no GPU.
+func openDealer(cfg *Config) (*detector.Dealer, error) {
+	if !cfg.has(roleMatch) {
+		return nil, nil
+	}
+	return newDealer(cfg.Window, cfg.Topics.Partitions, cfg.Logger)
+}
+
 // newDealer opens what the windows of so many partitions compare on.
 func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, error) {
 	cfg := detector.DefaultDealer()

@@ -44,14 +44,10 @@ func TestOnlyMatchOpensGPUs(t *testing.T) {
 		cfg.Topics.NATS.Servers = []string{"nats://127.0.0.1:1"}
 		cfg.Window.Engine = "cuda"
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		n := &node{cfg: cfg, log: cfg.Logger, now: time.Now, waiting: func(error) {}}
-		err := n.open(ctx)
+		_, err := openNode(ctx, cfg, time.Now, nil, nil, "", func(error) {})
 		cancel()
 		if err == nil || strings.Contains(err.Error(), "window.engine") != (role == roleMatch) {
 			t.Errorf("%s: %v", role, err)
-		}
-		if err := n.close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
