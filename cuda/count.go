@@ -1,24 +1,23 @@
 package cuda
 
-// noDevice is what the driver says that finds no GPU.
-const noDevice result = 100
+import "refrain/cuda/driver"
 
 // Count is how many GPUs the driver in a library shows, which CUDA_VISIBLE_DEVICES may make fewer. The error holds
 // ErrUnavailable where there is no driver; any other is of a driver that does not work.
 func Count(library string) (int, error) {
-	d, err := bind(library)
+	d, err := driver.Open(library)
 	if err != nil {
 		return 0, err
 	}
-	code := d.init(0)
-	if code == noDevice {
+	code := d.Init(0)
+	if code == driver.NoDevice {
 		return 0, nil
 	}
-	if err := d.err("cuInit", code); err != nil {
+	if err := d.Err("cuInit", code); err != nil {
 		return 0, err
 	}
 	var count int32
-	err = d.err("cuDeviceGetCount", d.deviceGetCount(&count))
+	err = d.Err("cuDeviceGetCount", d.DeviceGetCount(&count))
 	return int(count), err
 }
 

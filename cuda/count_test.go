@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"refrain/cuda/driver"
 )
 
 // TestCount: all that the driver shows; none is no mistake, a driver that does not work is one, and no driver another.
@@ -18,7 +20,7 @@ func TestCount(t *testing.T) {
 		}
 	}
 	f.Reset(1<<30, 1, 90, 2)
-	f.Fail("cuInit", 1, int32(noDevice))
+	f.Fail("cuInit", 1, int32(driver.NoDevice))
 	if n, err := Count(f.Library); n != 0 || err != nil {
 		t.Errorf("%d, %v where the driver finds no GPU", n, err)
 	}

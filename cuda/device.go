@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"refrain/cuda/driver"
 )
 
 // Config says which device to open, and how. Default has values for all of it.
@@ -73,7 +75,7 @@ type sizes struct {
 
 // Device is one GPU. Its methods, and those of its Rows, may be called from any goroutine.
 type Device struct {
-	driver     *driver
+	driver     *driver.Driver
 	log        *slog.Logger
 	timeout    time.Duration
 	sizes      sizes
@@ -135,28 +137,28 @@ func open(config Config) (*Device, error) {
 
 // find looks for the device, and makes its context.
 func find(config Config) (*Device, error) {
-	driver, err := bind(config.Library)
+	api, err := driver.Open(config.Library)
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{driver: driver, log: config.Logger, timeout: config.Timeout, sizes: config.sizes, trial: config.trial, ptx: config.ptx,
+	d := &Device{driver: api, log: config.Logger, timeout: config.Timeout, sizes: config.sizes, trial: config.trial, ptx: config.ptx,
 		faulty: map[string]error{}, tables: map[*Rows]struct{}{}, waiters: make(chan *waiter, config.Scans+1)}
 	if err := d.identify(config.Device); err != nil {
-		return nil, unavailable{err}
+		return nil, driver.Unavailable(err)
 	}
 	return d, d.retain()
 }
 
 func (d *Device) retain() error {
-	return d.driver.err("cuDevicePrimaryCtxRetain", d.driver.primaryCtxRetain(&d.context, d.handle))
+	return d.driver.Err("cuDevicePrimaryCtxRetain", d.driver.PrimaryCtxRetain(&d.context, d.handle))
 }
 
 func (d *Device) identify(ordinal int) error {
-	if err := d.driver.err("cuInit", d.driver.init(0)); err != nil {
+	if err := d.driver.Err("cuInit", d.driver.Init(0)); err != nil {
 		return err
 	}
 	var count int32
-	if err := d.driver.err("cuDeviceGetCount", d.driver.deviceGetCount(&count)); err != nil {
+	if err := d.driver.Err("cuDeviceGetCount", d.driver.DeviceGetCount(&count)); err != nil {
 		return err
 	}
 	if count == 0 {
@@ -165,16 +167,16 @@ func (d *Device) identify(ordinal int) error {
 	if ordinal < 0 || ordinal >= int(count) {
 		return fmt.Errorf("there is no GPU %d: the NVIDIA driver finds %d", ordinal, count)
 	}
-	if err := d.driver.err("cuDeviceGet", d.driver.deviceGet(&d.handle, int32(ordinal))); err != nil {
+	if err := d.driver.Err("cuDeviceGet", d.driver.DeviceGet(&d.handle, int32(ordinal))); err != nil {
 		return err
 	}
 	name := make([]byte, 256)
-	if err := d.driver.err("cuDeviceGetName", d.driver.deviceGetName(&name[0], int32(len(name)), d.handle)); err != nil {
+	if err := d.driver.Err("cuDeviceGetName", d.driver.DeviceGetName(&name[0], int32(len(name)), d.handle)); err != nil {
 		return err
 	}
-	d.name = cString(&name[0])
+	d.name = driver.CString(&name[0])
 	// A context that exists already keeps its ways, which does no harm.
-	d.driver.primaryCtxSetFlags(d.handle, scheduleBlocking)
+	d.driver.PrimaryCtxSetFlags(d.handle, driver.ScheduleBlocking)
 	return d.attributes()
 }
 
@@ -183,8 +185,8 @@ func (d *Device) attributes() error {
 	for _, a := range []struct {
 		number int32
 		value  *int32
-	}{{attributeMultiprocessors, &processors}, {attributeMajor, &major}, {attributeMinor, &minor}} {
-		if err := d.driver.err("cuDeviceGetAttribute", d.driver.deviceGetAttribute(a.value, a.number, d.handle)); err != nil {
+	}{{driver.AttributeMultiprocessors, &processors}, {driver.AttributeMajor, &major}, {driver.AttributeMinor, &minor}} {
+		if err := d.driver.Err("cuDeviceGetAttribute", d.driver.DeviceGetAttribute(a.value, a.number, d.handle)); err != nil {
 			return err
 		}
 	}
@@ -212,7 +214,7 @@ func (d *Device) start(config Config) error {
 		d.log.Error("cuda kernel not offered: it faults; the context is reset", "device", d.name, "kernel", k.name, "err", err)
 		d.faulty[k.name] = err
 		if err := d.reset(); err != nil {
-			return unavailable{fmt.Errorf("kernel %s: %w; %w", k.name, err, d.faulty[k.name])}
+			return driver.Unavailable(fmt.Errorf("kernel %s: %w; %w", k.name, err, d.faulty[k.name]))
 		}
 	}
 }
@@ -237,10 +239,10 @@ func (d *Device) equip(config Config) error {
 // reset makes a new context after a fault, from which on every call in the old one fails. The context is that of the whole
 // process: whoever else uses the device in it has lost what was there by the fault, and has to do the same.
 func (d *Device) reset() error {
-	if err := d.driver.err("cuDevicePrimaryCtxReset", d.driver.primaryCtxReset(d.handle)); err != nil {
+	if err := d.driver.Err("cuDevicePrimaryCtxReset", d.driver.PrimaryCtxReset(d.handle)); err != nil {
 		return err
 	}
-	d.driver.primaryCtxRelease(d.handle) // whether the reset has done so depends on the driver; once more does no harm
+	d.driver.PrimaryCtxRelease(d.handle) // whether the reset has done so depends on the driver; once more does no harm
 	if err := d.retain(); err != nil {
 		return err
 	}
@@ -254,7 +256,7 @@ func (d *Device) reset() error {
 // grant sets the budget.
 func (d *Device) grant(budget int64) error {
 	var free, total uintptr
-	if err := d.call("cuMemGetInfo", d.driver.memGetInfo(&free, &total)); err != nil {
+	if err := d.call("cuMemGetInfo", d.driver.MemGetInfo(&free, &total)); err != nil {
 		return err
 	}
 	if budget == 0 {
@@ -299,7 +301,7 @@ func (d *Device) Close() error {
 	if d.hangs.Load() {
 		return err // the context stays: giving it back would wait for the device
 	}
-	return errors.Join(err, d.driver.err("cuDevicePrimaryCtxRelease", d.driver.primaryCtxRelease(d.handle)))
+	return errors.Join(err, d.driver.Err("cuDevicePrimaryCtxRelease", d.driver.PrimaryCtxRelease(d.handle)))
 }
 
 // within runs f with the device's context on this thread.
@@ -309,12 +311,12 @@ func (d *Device) within(f func() error) error {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := d.call("cuCtxPushCurrent", d.driver.ctxPushCurrent(d.context)); err != nil {
+	if err := d.call("cuCtxPushCurrent", d.driver.CtxPushCurrent(d.context)); err != nil {
 		return err
 	}
 	err := f()
 	var context uintptr
-	if popped := d.call("cuCtxPopCurrent", d.driver.ctxPopCurrent(&context)); err == nil {
+	if popped := d.call("cuCtxPopCurrent", d.driver.CtxPopCurrent(&context)); err == nil {
 		err = popped
 	}
 	return err
@@ -322,12 +324,12 @@ func (d *Device) within(f func() error) error {
 
 // call makes an error of what a call returned. Lack of memory is nothing to worry about; after any other error nothing
 // is known about the device, and it counts as lost.
-func (d *Device) call(name string, code result) error {
-	err := d.driver.err(name, code)
+func (d *Device) call(name string, code driver.Result) error {
+	err := d.driver.Err(name, code)
 	switch code {
-	case success:
+	case driver.Success:
 		return nil
-	case outOfMemory:
+	case driver.OutOfMemory:
 		return fmt.Errorf("%w: %w", ErrMemory, err)
 	}
 	return d.setLost(err)

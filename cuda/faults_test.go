@@ -5,6 +5,8 @@ package cuda
 import (
 	"strings"
 	"testing"
+
+	"refrain/cuda/driver"
 )
 
 // What a kernel must not do is found, wherever a device would go on: that it is right on a device may be luck.
@@ -58,10 +60,10 @@ func TestFaults(t *testing.T) {
 			r.fake.Complains, r.fake.Forget = true, c.want != ""
 			_, code := r.probe(c.body, &probeInput{})
 			log := r.fake.Log()
-			if c.want == "" && (code != success || strings.Contains(log, "WRONG")) {
+			if c.want == "" && (code != driver.Success || strings.Contains(log, "WRONG")) {
 				t.Errorf("error %d:\n%s", code, log)
 			}
-			if c.want != "" && (code == success || !strings.Contains(log, c.want)) {
+			if c.want != "" && (code == driver.Success || !strings.Contains(log, c.want)) {
 				t.Errorf("error %d, want %q:\n%s", code, c.want, log)
 			}
 		})

@@ -13,7 +13,7 @@ func (l *lane) peek() int { return min(peek, l.room, len(l.back.slice)) }
 // readCount has the device send the number of hits and the first of them.
 func (l *lane) readCount() error {
 	d := l.device
-	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.count.at, l.found.at, 8, l.stream)); err != nil {
+	if err := d.call("cuMemcpyDtoHAsync", d.driver.MemcpyDtoH(l.count.at, l.found.at, 8, l.stream)); err != nil {
 		return err
 	}
 	return l.read(0, l.peek())
@@ -23,7 +23,7 @@ func (l *lane) readCount() error {
 func (l *lane) read(first, n int) error {
 	d := l.device
 	from := l.hits.at + uint64(first)*uint64(hitBytes)
-	return d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream))
+	return d.call("cuMemcpyDtoHAsync", d.driver.MemcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream))
 }
 
 // counted waits for the kernel and returns the number of hits: more than there can be where too much was asked at once.
@@ -46,7 +46,7 @@ func (l *lane) counted() (uint64, error) {
 func (l *lane) clock() error {
 	d := l.device
 	var milliseconds float32
-	if err := d.call("cuEventElapsedTime", d.driver.eventElapsedTime(&milliseconds, l.start, l.end)); err != nil {
+	if err := d.call("cuEventElapsedTime", d.driver.EventElapsedTime(&milliseconds, l.start, l.end)); err != nil {
 		return err
 	}
 	l.busy += float64(milliseconds) / 1000

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"refrain/cuda/driver"
 )
 
 // warpInput is the input of a block, or for products of a warp, as the thread at hand sees it.
@@ -274,7 +276,7 @@ func TestInstructions(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.body, func(t *testing.T) {
 			got, code := newRig(t).probe(c.body, &in)
-			if code != success {
+			if code != driver.Success {
 				t.Fatalf("error %d", code)
 			}
 			for i := range got {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"refrain/cuda/driver"
 )
 
 // kernel is one way to scan. It has a function for each of some widths of signatures.
@@ -124,7 +126,7 @@ func (d *Device) load(only string) error {
 		d.kernels = append(d.kernels, k)
 	}
 	if len(d.kernels) == 0 {
-		return unavailable{errors.Join(refused...)}
+		return driver.Unavailable(errors.Join(refused...))
 	}
 	return nil
 }
@@ -138,7 +140,7 @@ func (d *Device) loadKernel(k *kernel) error {
 	for i := range k.functions {
 		f := &k.functions[i]
 		name := append([]byte(f.name), 0)
-		if err := d.driver.err("cuModuleGetFunction", d.driver.moduleGetFunc(&f.handle, module, &name[0])); err != nil {
+		if err := d.driver.Err("cuModuleGetFunction", d.driver.ModuleGetFunc(&f.handle, module, &name[0])); err != nil {
 			return err
 		}
 	}
@@ -156,11 +158,11 @@ func (d *Device) compile(file string) (module uintptr, err error) {
 	var pin runtime.Pinner // the driver is told where the log is by a number
 	pin.Pin(&log[0])
 	defer pin.Unpin()
-	options := []int32{jitErrorLog, jitErrorLogSize}
+	options := []int32{driver.JitErrorLog, driver.JitErrorLogSize}
 	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log) - 1)}
-	code := d.driver.moduleLoad(&module, unsafe.Pointer(&text[0]), uint32(len(options)), &options[0], &values[0])
-	if err := d.driver.err("cuModuleLoadDataEx", code); err != nil {
-		return 0, fmt.Errorf("%w: %s", err, strings.TrimSpace(cString(&log[0])))
+	code := d.driver.ModuleLoad(&module, unsafe.Pointer(&text[0]), uint32(len(options)), &options[0], &values[0])
+	if err := d.driver.Err("cuModuleLoadDataEx", code); err != nil {
+		return 0, fmt.Errorf("%w: %s", err, strings.TrimSpace(driver.CString(&log[0])))
 	}
 	return module, nil
 }

@@ -3,6 +3,8 @@ package cuda
 import (
 	"errors"
 	"math/bits"
+
+	"refrain/cuda/driver"
 )
 
 // lane is what one scan at a time works with: a stream, tables and room for hits in device memory, and pinned memory to
@@ -45,11 +47,11 @@ func (d *Device) openLanes() error {
 
 func (l *lane) open() (err error) {
 	d := l.device
-	if err := d.call("cuStreamCreate", d.driver.streamCreate(&l.stream, streamPlain)); err != nil {
+	if err := d.call("cuStreamCreate", d.driver.StreamCreate(&l.stream, driver.StreamPlain)); err != nil {
 		return err
 	}
 	for _, event := range []*uintptr{&l.start, &l.end} {
-		if err := d.call("cuEventCreate", d.driver.eventCreate(event, eventBlocking)); err != nil {
+		if err := d.call("cuEventCreate", d.driver.EventCreate(event, driver.EventBlocking)); err != nil {
 			return err
 		}
 	}
@@ -171,7 +173,7 @@ func (d *Device) dismantle() error {
 	}
 	err = errors.Join(err, d.staging.close(d))
 	for _, module := range d.modules {
-		err = errors.Join(err, d.await("cuModuleUnload", func() result { return d.driver.moduleUnload(module) }))
+		err = errors.Join(err, d.await("cuModuleUnload", func() driver.Result { return d.driver.ModuleUnload(module) }))
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func (l *lane) record(event uintptr) error {
 	if !l.timed {
 		return nil
 	}
-	return l.device.call("cuEventRecord", l.device.driver.eventRecord(event, l.stream))
+	return l.device.call("cuEventRecord", l.device.driver.EventRecord(event, l.stream))
 }
 
 // pageRows is a multiple of every tile, so a page is of one segment.
@@ -110,7 +110,7 @@ func (l *lane) prepare() error {
 	if err := d.awaitUploads(l.stream); err != nil {
 		return err
 	}
-	return d.call("cuMemsetD32Async", d.driver.memsetD32(l.found.at, 0, 2, l.stream))
+	return d.call("cuMemsetD32Async", d.driver.MemsetD32(l.found.at, 0, 2, l.stream))
 }
 
 // data are the tables of a launch. Those of 64-bit words come first, so that all are aligned.
@@ -178,5 +178,5 @@ func (l *lane) launchQuery(f *function, s *segment, query uint32) error {
 // enqueue launches a function with one argument, behind what the stream has to do already.
 func (d *Device) enqueue(stream, function uintptr, blocks, shared uint32, argument unsafe.Pointer) error {
 	params := argument
-	return d.call("cuLaunchKernel", d.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, &params, nil))
+	return d.call("cuLaunchKernel", d.driver.LaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, &params, nil))
 }

@@ -3,6 +3,8 @@ package cuda
 import (
 	"fmt"
 	"unsafe"
+
+	"refrain/cuda/driver"
 )
 
 // block is a piece of device memory.
@@ -17,7 +19,7 @@ func (d *Device) allocate(bytes int64) (block, error) {
 		return block{}, fmt.Errorf("%w: %d bytes more than the %d of %d in use", ErrMemory, bytes, d.used, d.budget)
 	}
 	b := block{bytes: bytes}
-	if err := d.call("cuMemAlloc", d.driver.memAlloc(&b.at, uintptr(bytes))); err != nil {
+	if err := d.call("cuMemAlloc", d.driver.MemAlloc(&b.at, uintptr(bytes))); err != nil {
 		return block{}, err
 	}
 	d.used += bytes
@@ -30,7 +32,7 @@ func (d *Device) release(b block) error {
 		return nil
 	}
 	d.used -= b.bytes
-	return d.await("cuMemFree", func() result { return d.driver.memFree(b.at) })
+	return d.await("cuMemFree", func() driver.Result { return d.driver.MemFree(b.at) })
 }
 
 // pinned is host memory that the device copies from and to by itself.
@@ -42,7 +44,7 @@ type pinned[T any] struct {
 func allocatePinned[T any](d *Device, n int) (pinned[T], error) {
 	var p pinned[T]
 	var zero T
-	if err := d.call("cuMemHostAlloc", d.driver.memHostAlloc(&p.at, uintptr(n)*unsafe.Sizeof(zero), 0)); err != nil {
+	if err := d.call("cuMemHostAlloc", d.driver.MemHostAlloc(&p.at, uintptr(n)*unsafe.Sizeof(zero), 0)); err != nil {
 		return p, err
 	}
 	p.slice = unsafe.Slice((*T)(p.at), n)
@@ -54,5 +56,5 @@ func (p *pinned[T]) free(d *Device) error {
 		return nil
 	}
 	at := p.at
-	return d.await("cuMemFreeHost", func() result { return d.driver.memFreeHost(at) })
+	return d.await("cuMemFreeHost", func() driver.Result { return d.driver.MemFreeHost(at) })
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,17 +44,18 @@ func TestFresh(t *testing.T) {
 		t.Fatalf("generate: %v\n%s", err, output)
 	}
 	files, err := filepath.Glob("*.cu")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d .cu files: %v", len(files), err)
+	rates, wrong := filepath.Glob("rates/*.cu")
+	if err = errors.Join(err, wrong); err != nil || len(files) == 0 || len(rates) == 0 {
+		t.Fatalf("%d and %d .cu files: %v", len(files), len(rates), err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, rates...) {
 		name := strings.TrimSuffix(file, ".cu") + ".ptx"
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if want, err := ptx.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+		if want, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what %s gives: run go generate ./cuda (%v)", name, file, err)
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"refrain/cuda/driver"
 )
 
 // rig calls a fake driver by itself, to try PTX that no kernel has, and calls that package cuda does not make.
 type rig struct {
-	*driver
+	*driver.Driver
 	fake    fake
 	tb      testing.TB
 	context uintptr
@@ -24,13 +26,13 @@ func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{fake: newFake(tb), tb: tb}
 	var err error
-	if r.driver, err = bind(r.fake.Library); err != nil {
+	if r.Driver, err = driver.Open(r.fake.Library); err != nil {
 		tb.Fatal(err)
 	}
 	runtime.LockOSThread() // the context is that of the thread
-	r.must(r.primaryCtxRetain(&r.context, 40))
-	r.must(r.ctxPushCurrent(r.context))
-	r.must(r.streamCreate(&r.stream, streamPlain))
+	r.must(r.PrimaryCtxRetain(&r.context, 40))
+	r.must(r.CtxPushCurrent(r.context))
+	r.must(r.StreamCreate(&r.stream, driver.StreamPlain))
 	tb.Cleanup(r.close)
 	return r
 }
@@ -39,20 +41,20 @@ func newRig(tb testing.TB) *rig {
 func (r *rig) close() {
 	var context uintptr
 	for _, at := range r.memory {
-		r.memFree(at)
+		r.MemFree(at)
 	}
 	for _, at := range r.pinned {
-		r.memFreeHost(at)
+		r.MemFreeHost(at)
 	}
-	r.streamDestroy(r.stream)
-	r.ctxPopCurrent(&context)
-	r.primaryCtxRelease(40)
+	r.StreamDestroy(r.stream)
+	r.CtxPopCurrent(&context)
+	r.PrimaryCtxRelease(40)
 	runtime.UnlockOSThread()
 }
 
-func (r *rig) must(code result) {
+func (r *rig) must(code driver.Result) {
 	r.tb.Helper()
-	if code != success {
+	if code != driver.Success {
 		r.tb.Fatalf("error %d: %s", code, r.fake.Log())
 	}
 }
@@ -60,7 +62,7 @@ func (r *rig) must(code result) {
 // device is device memory for so many words.
 func (r *rig) device(words int) (at uint64) {
 	r.tb.Helper()
-	r.must(r.memAlloc(&at, uintptr(4*words)))
+	r.must(r.MemAlloc(&at, uintptr(4*words)))
 	r.memory = append(r.memory, at)
 	return at
 }
@@ -69,39 +71,39 @@ func (r *rig) device(words int) (at uint64) {
 func (r *rig) host(words int) []uint32 {
 	r.tb.Helper()
 	var at unsafe.Pointer
-	r.must(r.memHostAlloc(&at, uintptr(4*words), 0))
+	r.must(r.MemHostAlloc(&at, uintptr(4*words), 0))
 	r.pinned = append(r.pinned, at)
 	return unsafe.Slice((*uint32)(at), words)
 }
 
 func (r *rig) event(flags uint32) (event uintptr) {
 	r.tb.Helper()
-	r.must(r.eventCreate(&event, flags))
-	r.tb.Cleanup(func() { r.eventDestroy(event) })
+	r.must(r.EventCreate(&event, flags))
+	r.tb.Cleanup(func() { r.EventDestroy(event) })
 	return event
 }
 
 // toDevice copies words there, on a stream.
-func (r *rig) toDevice(to uint64, words []uint32, stream uintptr) result {
-	return r.memcpyHtoD(to, unsafe.Pointer(&words[0]), uintptr(4*len(words)), stream)
+func (r *rig) toDevice(to uint64, words []uint32, stream uintptr) driver.Result {
+	return r.MemcpyHtoD(to, unsafe.Pointer(&words[0]), uintptr(4*len(words)), stream)
 }
 
 // fromDevice copies words back, on a stream.
-func (r *rig) fromDevice(words []uint32, from uint64, stream uintptr) result {
-	return r.memcpyDtoH(unsafe.Pointer(&words[0]), from, uintptr(4*len(words)), stream)
+func (r *rig) fromDevice(words []uint32, from uint64, stream uintptr) driver.Result {
+	return r.MemcpyDtoH(unsafe.Pointer(&words[0]), from, uintptr(4*len(words)), stream)
 }
 
 // load has the driver read PTX, and returns its function probe.
-func (r *rig) load(text string) (function uintptr, code result) {
+func (r *rig) load(text string) (function uintptr, code driver.Result) {
 	image, name := append([]byte(text), 0), []byte("probe\x00")
 	var module uintptr
 	var option int32
 	var value uintptr
-	if code := r.moduleLoad(&module, unsafe.Pointer(&image[0]), 0, &option, &value); code != success {
+	if code := r.ModuleLoad(&module, unsafe.Pointer(&image[0]), 0, &option, &value); code != driver.Success {
 		return 0, code
 	}
-	r.tb.Cleanup(func() { r.moduleUnload(module) })
-	return function, r.moduleGetFunc(&function, module, &name[0])
+	r.tb.Cleanup(func() { r.ModuleUnload(module) })
+	return function, r.ModuleGetFunc(&function, module, &name[0])
 }
 
 // The parts of a program that tries instructions. A thread has three words of input in %r2 to %r4, the first two also in
@@ -152,10 +154,10 @@ $end:
 type probeInput [threads][3]uint32
 
 // probe runs a program in a block, and returns what its threads leave.
-func (r *rig) probe(body string, in *probeInput) (out [threads][2]uint32, code result) {
+func (r *rig) probe(body string, in *probeInput) (out [threads][2]uint32, code driver.Result) {
 	r.tb.Helper()
 	function, code := r.load(probeBegin + strings.ReplaceAll(body, ";", ";\n") + probeEnd)
-	if code != success {
+	if code != driver.Success {
 		return out, code
 	}
 	argument := &[2]uint64{r.device(3 * threads), r.device(2 * threads)}
@@ -165,14 +167,14 @@ func (r *rig) probe(body string, in *probeInput) (out [threads][2]uint32, code r
 	}
 	r.must(r.toDevice(argument[0], words, r.stream))
 	params := unsafe.Pointer(argument)
-	r.must(r.launchKernel(function, 1, 1, 1, threads, 1, 1, 4096, r.stream, &params, nil))
+	r.must(r.LaunchKernel(function, 1, 1, 1, threads, 1, 1, 4096, r.stream, &params, nil))
 	back := r.host(2 * threads)
 	r.must(r.fromDevice(back, argument[1], r.stream))
-	if code := r.streamSynchronize(r.stream); code != success {
+	if code := r.StreamSynchronize(r.stream); code != driver.Success {
 		return out, code
 	}
 	for i := range out {
 		copy(out[i][:], back[2*i:])
 	}
-	return out, success
+	return out, driver.Success
 }

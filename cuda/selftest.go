@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"refrain/cuda/driver"
 	"refrain/hashcodes/hamming"
 )
 
@@ -26,7 +27,7 @@ func (d *Device) selfTest() (*kernel, error) {
 		passed = append(passed, k)
 	}
 	if d.kernels, d.piece = passed, 0; len(passed) == 0 {
-		return nil, unavailable{errors.New("no kernel gives the results of plain Go")}
+		return nil, driver.Unavailable(errors.New("no kernel gives the results of plain Go"))
 	}
 	return nil, d.setRoom(d.sizes.hits)
 }

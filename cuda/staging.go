@@ -3,6 +3,8 @@ package cuda
 import (
 	"errors"
 	"unsafe"
+
+	"refrain/cuda/driver"
 )
 
 // staging is the way of data to the device: copied into one of two pinned buffers and on from there by the device, in
@@ -24,10 +26,10 @@ type stagingBuffer struct {
 
 func (d *Device) openStaging() error {
 	s := &d.staging
-	if err := d.call("cuStreamCreate", d.driver.streamCreate(&s.stream, streamPlain)); err != nil {
+	if err := d.call("cuStreamCreate", d.driver.StreamCreate(&s.stream, driver.StreamPlain)); err != nil {
 		return err
 	}
-	if err := d.call("cuEventCreate", d.driver.eventCreate(&s.copied, eventUntimed)); err != nil {
+	if err := d.call("cuEventCreate", d.driver.EventCreate(&s.copied, driver.EventUntimed)); err != nil {
 		return err
 	}
 	for i := range s.buffers {
@@ -36,7 +38,7 @@ func (d *Device) openStaging() error {
 		if b.memory, err = allocatePinned[uint32](d, d.sizes.staging); err != nil {
 			return err
 		}
-		if err := d.call("cuEventCreate", d.driver.eventCreate(&b.read, eventUntimed|eventBlocking)); err != nil {
+		if err := d.call("cuEventCreate", d.driver.EventCreate(&b.read, driver.EventUntimed|driver.EventBlocking)); err != nil {
 			return err
 		}
 	}
@@ -79,7 +81,7 @@ func (d *Device) copyIn(to uint64, from []uint32, bytes uintptr) error {
 	if bytes == 0 {
 		return nil
 	}
-	return d.call("cuMemcpyHtoDAsync", d.driver.memcpyHtoD(to, unsafe.Pointer(&from[0]), bytes, d.staging.stream))
+	return d.call("cuMemcpyHtoDAsync", d.driver.MemcpyHtoD(to, unsafe.Pointer(&from[0]), bytes, d.staging.stream))
 }
 
 // maxCopies is how many copies a buffer is used for before it is waited for, however small they are: a call that finds the
@@ -93,7 +95,7 @@ func (d *Device) room() (*stagingBuffer, error) {
 	if b.filled < len(b.memory.slice) && b.copies < maxCopies {
 		return b, nil
 	}
-	if err := d.call("cuEventRecord", d.driver.eventRecord(b.read, s.stream)); err != nil {
+	if err := d.call("cuEventRecord", d.driver.EventRecord(b.read, s.stream)); err != nil {
 		return nil, err
 	}
 	b.sent = true
@@ -103,15 +105,15 @@ func (d *Device) room() (*stagingBuffer, error) {
 	if !next.sent {
 		return next, nil
 	}
-	return next, d.await("cuEventSynchronize", func() result { return d.driver.eventSynchronize(next.read) })
+	return next, d.await("cuEventSynchronize", func() driver.Result { return d.driver.EventSynchronize(next.read) })
 }
 
 // awaitUploads makes a stream wait for all that was uploaded. The caller holds mu.
 func (d *Device) awaitUploads(stream uintptr) error {
-	if err := d.call("cuEventRecord", d.driver.eventRecord(d.staging.copied, d.staging.stream)); err != nil {
+	if err := d.call("cuEventRecord", d.driver.EventRecord(d.staging.copied, d.staging.stream)); err != nil {
 		return err
 	}
-	return d.call("cuStreamWaitEvent", d.driver.streamWaitEvent(stream, d.staging.copied, 0))
+	return d.call("cuStreamWaitEvent", d.driver.StreamWaitEvent(stream, d.staging.copied, 0))
 }
 
 func (s *staging) close(d *Device) error {
@@ -127,12 +129,12 @@ func (s *staging) close(d *Device) error {
 }
 
 func (d *Device) destroyStream(stream uintptr) error {
-	return d.await("cuStreamDestroy", func() result { return d.driver.streamDestroy(stream) })
+	return d.await("cuStreamDestroy", func() driver.Result { return d.driver.StreamDestroy(stream) })
 }
 
 func (d *Device) destroyEvent(event uintptr) error {
 	if event == 0 {
 		return nil
 	}
-	return d.await("cuEventDestroy", func() result { return d.driver.eventDestroy(event) })
+	return d.await("cuEventDestroy", func() driver.Result { return d.driver.EventDestroy(event) })
 }

@@ -3,6 +3,8 @@ package cuda
 import (
 	"fmt"
 	"time"
+
+	"refrain/cuda/driver"
 )
 
 // waiter is a goroutine that makes calls that wait for the device, one after the other.
@@ -44,7 +46,7 @@ func (d *Device) stopWaiters() {
 
 // await has a waiter make a call, so that it can be given up: a device that does not answer within Config.Timeout is lost, and
 // the waiter's thread stays in the driver. So call must touch nothing but handles of the driver.
-func (d *Device) await(name string, call func() result) error {
+func (d *Device) await(name string, call func() driver.Result) error {
 	w := d.waiter()
 	w.calls <- func() error { return d.call(name, call()) }
 	deadline := time.NewTimer(d.timeout)
@@ -63,15 +65,15 @@ func (d *Device) await(name string, call func() result) error {
 // awaitStream waits until a stream has nothing to do. Where that is so already, as after a search that has compared something
 // on the CPU meanwhile, no thread is needed.
 func (d *Device) awaitStream(stream uintptr) error {
-	var code result
+	var code driver.Result
 	err := d.within(func() error {
-		if code = d.driver.streamQuery(stream); code == notReady {
+		if code = d.driver.StreamQuery(stream); code == driver.NotReady {
 			return nil
 		}
 		return d.call("cuStreamQuery", code)
 	})
-	if err != nil || code == success {
+	if err != nil || code == driver.Success {
 		return err
 	}
-	return d.await("cuStreamSynchronize", func() result { return d.driver.streamSynchronize(stream) })
+	return d.await("cuStreamSynchronize", func() driver.Result { return d.driver.StreamSynchronize(stream) })
 }

@@ -2,15 +2,18 @@ package rates
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
 	"unsafe"
+
+	"refrain/cuda/driver"
 )
 
 // device is an open one, with its context on the thread of whoever opened it.
 type device struct {
-	*driver
+	*driver.Driver
 	card       Card
 	handle     int32
 	context    uintptr
@@ -24,15 +27,15 @@ type device struct {
 type refusedError struct{ error }
 
 func open(c Config) (*device, error) {
-	driver, err := bind(c.Library)
+	api, err := driver.Open(c.Library)
 	if err != nil {
 		return nil, err
 	}
-	d := &device{driver: driver}
+	d := &device{Driver: api}
 	if err := d.identify(c.Device); err != nil {
 		return nil, err
 	}
-	if err := d.err("cuDevicePrimaryCtxRetain", d.primaryCtxRetain(&d.context, d.handle)); err != nil {
+	if err := d.Err("cuDevicePrimaryCtxRetain", d.PrimaryCtxRetain(&d.context, d.handle)); err != nil {
 		return nil, err
 	}
 	runtime.LockOSThread() // the context is that of the thread
@@ -46,20 +49,32 @@ func (d *device) identify(ordinal int) error {
 	var major, minor, processors, version int32
 	name := make([]byte, 256)
 	err := first(
-		func() error { return d.err("cuInit", d.init(0)) },
-		func() error { return d.err("cuDriverGetVersion", d.version(&version)) },
-		func() error { return d.err("cuDeviceGet", d.deviceGet(&d.handle, int32(ordinal))) },
-		func() error { return d.err("cuDeviceGetName", d.deviceName(&name[0], int32(len(name)), d.handle)) },
-		func() error { return d.attribute(attributeMajor, &major) },
-		func() error { return d.attribute(attributeMinor, &minor) },
-		func() error { return d.attribute(attributeProcessors, &processors) },
+		func() error { return d.Err("cuInit", d.Init(0)) },
+		func() error { return d.Err("cuDriverGetVersion", d.DriverGetVersion(&version)) },
+		func() error { return d.get(ordinal) },
+		func() error { return d.Err("cuDeviceGetName", d.DeviceGetName(&name[0], int32(len(name)), d.handle)) },
+		func() error { return d.attribute(driver.AttributeMajor, &major) },
+		func() error { return d.attribute(driver.AttributeMinor, &minor) },
+		func() error { return d.attribute(driver.AttributeMultiprocessors, &processors) },
 	)
-	d.card = Card{Name: cString(&name[0]), Capability: int(10*major + minor), Processors: int(processors), CUDA: int(version)}
+	d.card = Card{Name: driver.CString(&name[0]), Capability: int(10*major + minor), Processors: int(processors), CUDA: int(version)}
 	return err
 }
 
+// get finds the device of a number.
+func (d *device) get(ordinal int) error {
+	var count int32
+	if err := d.Err("cuDeviceGetCount", d.DeviceGetCount(&count)); err != nil {
+		return err
+	}
+	if ordinal >= int(count) {
+		return fmt.Errorf("there is no GPU %d: the NVIDIA driver finds %d", ordinal, count)
+	}
+	return d.Err("cuDeviceGet", d.DeviceGet(&d.handle, int32(ordinal)))
+}
+
 func (d *device) attribute(number int32, value *int32) error {
-	return d.err("cuDeviceGetAttribute", d.deviceAttribute(value, number, d.handle))
+	return d.Err("cuDeviceGetAttribute", d.DeviceGetAttribute(value, number, d.handle))
 }
 
 // first does one step after the other, up to the first that fails.
@@ -74,12 +89,12 @@ func first(steps ...func() error) error {
 
 func (d *device) prepare() error {
 	return first(
-		func() error { return d.err("cuCtxPushCurrent", d.ctxPushCurrent(d.context)) },
-		func() error { return d.err("cuStreamCreate", d.streamCreate(&d.stream, streamPlain)) },
-		func() error { return d.err("cuEventCreate", d.eventCreate(&d.start, 0)) },
-		func() error { return d.err("cuEventCreate", d.eventCreate(&d.end, 0)) },
-		func() error { return d.err("cuMemAlloc", d.memAlloc(&d.out, d.bytes())) },
-		func() error { return d.err("cuMemHostAlloc", d.memHostAlloc(&d.back, d.bytes(), 0)) },
+		func() error { return d.Err("cuCtxPushCurrent", d.CtxPushCurrent(d.context)) },
+		func() error { return d.Err("cuStreamCreate", d.StreamCreate(&d.stream, driver.StreamPlain)) },
+		func() error { return d.Err("cuEventCreate", d.EventCreate(&d.start, 0)) },
+		func() error { return d.Err("cuEventCreate", d.EventCreate(&d.end, 0)) },
+		func() error { return d.Err("cuMemAlloc", d.MemAlloc(&d.out, d.bytes())) },
+		func() error { return d.Err("cuMemHostAlloc", d.MemHostAlloc(&d.back, d.bytes(), 0)) },
 	)
 }
 
@@ -91,22 +106,22 @@ func (d *device) close() error {
 	defer runtime.UnlockOSThread()
 	var errs []error
 	if d.back != nil {
-		errs = append(errs, d.err("cuMemFreeHost", d.memFreeHost(d.back)))
+		errs = append(errs, d.Err("cuMemFreeHost", d.MemFreeHost(d.back)))
 	}
 	if d.out != 0 {
-		errs = append(errs, d.err("cuMemFree", d.memFree(d.out)))
+		errs = append(errs, d.Err("cuMemFree", d.MemFree(d.out)))
 	}
 	for _, event := range []uintptr{d.start, d.end} {
 		if event != 0 {
-			errs = append(errs, d.err("cuEventDestroy", d.eventDestroy(event)))
+			errs = append(errs, d.Err("cuEventDestroy", d.EventDestroy(event)))
 		}
 	}
 	if d.stream != 0 {
-		errs = append(errs, d.err("cuStreamDestroy", d.streamDestroy(d.stream)))
+		errs = append(errs, d.Err("cuStreamDestroy", d.StreamDestroy(d.stream)))
 	}
 	var context uintptr
-	return errors.Join(append(errs, d.err("cuCtxPopCurrent", d.ctxPopCurrent(&context)),
-		d.err("cuDevicePrimaryCtxRelease", d.primaryCtxRelease(d.handle)))...)
+	return errors.Join(append(errs, d.Err("cuCtxPopCurrent", d.CtxPopCurrent(&context)),
+		d.Err("cuDevicePrimaryCtxRelease", d.PrimaryCtxRelease(d.handle)))...)
 }
 
 // load has the driver compile a kernel.
@@ -118,12 +133,12 @@ func (d *device) load(i instruction) (function uintptr, unload func(), err error
 	text = append(text, 0)
 	var module, value uintptr
 	var option int32
-	if err := d.err("cuModuleLoadDataEx", d.moduleLoad(&module, unsafe.Pointer(&text[0]), 0, &option, &value)); err != nil {
+	if err := d.Err("cuModuleLoadDataEx", d.ModuleLoad(&module, unsafe.Pointer(&text[0]), 0, &option, &value)); err != nil {
 		return 0, nil, &refusedError{err}
 	}
 	name := append([]byte(i.function), 0)
-	err = d.err("cuModuleGetFunction", d.moduleFunction(&function, module, &name[0]))
-	return function, func() { d.moduleUnload(module) }, err
+	err = d.Err("cuModuleGetFunction", d.ModuleGetFunc(&function, module, &name[0]))
+	return function, func() { d.ModuleUnload(module) }, err
 }
 
 // run runs a kernel on all multiprocessors, and returns the median of the blocks' cycles.
@@ -132,15 +147,15 @@ func (d *device) run(function uintptr, loops int) (took time.Duration, cycles fl
 	params := unsafe.Pointer(a)
 	var milliseconds float32
 	err = first(
-		func() error { return d.err("cuEventRecord", d.eventRecord(d.start, d.stream)) },
+		func() error { return d.Err("cuEventRecord", d.EventRecord(d.start, d.stream)) },
 		func() error {
-			return d.err("cuLaunchKernel", d.launchKernel(function, uint32(d.card.Processors*blocks), 1, 1, threads, 1, 1, 0,
+			return d.Err("cuLaunchKernel", d.LaunchKernel(function, uint32(d.card.Processors*blocks), 1, 1, threads, 1, 1, 0,
 				d.stream, &params, nil))
 		},
-		func() error { return d.err("cuEventRecord", d.eventRecord(d.end, d.stream)) },
-		func() error { return d.err("cuMemcpyDtoHAsync", d.memcpyDtoH(d.back, d.out, d.bytes(), d.stream)) },
-		func() error { return d.err("cuStreamSynchronize", d.streamSynchronize(d.stream)) },
-		func() error { return d.err("cuEventElapsedTime", d.eventElapsedMillis(&milliseconds, d.start, d.end)) },
+		func() error { return d.Err("cuEventRecord", d.EventRecord(d.end, d.stream)) },
+		func() error { return d.Err("cuMemcpyDtoHAsync", d.MemcpyDtoH(d.back, d.out, d.bytes(), d.stream)) },
+		func() error { return d.Err("cuStreamSynchronize", d.StreamSynchronize(d.stream)) },
+		func() error { return d.Err("cuEventElapsedTime", d.EventElapsedTime(&milliseconds, d.start, d.end)) },
 	)
 	return time.Duration(float64(milliseconds) * float64(time.Millisecond)), d.cycles(), err
 }

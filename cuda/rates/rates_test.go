@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,7 +64,8 @@ func TestFailures(t *testing.T) {
 		want   string
 	}{
 		"no driver": {func(_ *cudatest.Driver, c *Config) { c.Library = "libnone.so.1" }, "there is no NVIDIA driver: libnone.so.1"},
-		"no memory": {func(f *cudatest.Driver, _ *Config) { f.Fail("cuMemAlloc", 1, cudatest.OutOfMemory) }, "cuMemAlloc: CUDA_ERROR_2 (error 2)"},
+		"no memory": {func(f *cudatest.Driver, _ *Config) { f.Fail("cuMemAlloc", 1, cudatest.OutOfMemory) }, "cuMemAlloc: CUDA_ERROR_2: by order (error 2)"},
+		"no device": {func(_ *cudatest.Driver, c *Config) { c.Device = 3 }, "there is no GPU 3: the NVIDIA driver finds 1"},
 		"no runs":   {func(_ *cudatest.Driver, c *Config) { c.Runs = 0 }, "0 runs"},
 		"lost": {func(f *cudatest.Driver, _ *Config) {
 			f.Fail("cuLaunchKernel", 2, cudatest.LaunchFailed)
@@ -133,7 +133,8 @@ func sumOf(step func(x, y, z uint32) uint32, thread, times int) (sum uint32) {
 	return sum
 }
 
-func generate(t *testing.T, arguments ...string) string {
+// sassOf is what the assembler makes of a file.
+func sassOf(t *testing.T, file string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs a compiler, and no goroutines")
@@ -141,39 +142,18 @@ func generate(t *testing.T, arguments ...string) string {
 	if output, err := exec.Command("../nvcc", "-have").CombinedOutput(); err != nil {
 		t.Skipf("%s", bytes.TrimSpace(output))
 	}
-	output, err := exec.Command("./generate", arguments...).CombinedOutput()
+	output, err := exec.Command("../generate", "-sass", "rates/"+file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("generate: %v\n%s", err, output)
 	}
 	return string(output)
 }
 
-// The .ptx files are what the .cu files give.
-func TestFresh(t *testing.T) {
-	dir := t.TempDir()
-	generate(t, dir)
-	files, err := filepath.Glob("*.cu")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d .cu files: %v", len(files), err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(file, ".cu") + ".ptx"
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if want, err := ptx.ReadFile(name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what %s gives: run go generate ./cuda/rates (%v)", name, file, err)
-		}
-	}
-}
-
 // What the assembler leaves of a loop is what is measured, neither merged nor thrown away, and hardly more.
 func TestLoops(t *testing.T) {
 	opcodes := map[string]string{POPC: "POPC", LOP3: "LOP3", Min: "VIMNMX", AddMin: "VIADDMNMX", IMMA: "IMMA.16832.S8.S8",
 		BMMA128: "BMMA.168128.AND.POPC", BMMA256: "BMMA.168256.AND.POPC"}
-	sass := generate(t, "-sass", "plain.cu") + generate(t, "-sass", "tensor.cu")
+	sass := sassOf(t, "plain.cu") + sassOf(t, "tensor.cu")
 	for _, i := range instructions() {
 		loop, err := loopOf(sass, i.function)
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64) && !nocuda
 
-package cuda
+package driver
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// bind opens the driver's library and finds its functions, without cgo.
-func bind(library string) (*driver, error) {
+// Open opens the driver's library and finds its functions, without cgo.
+func Open(library string) (*Driver, error) {
 	runtime.LockOSThread() // what went wrong is told to the thread that asked
 	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, unavailable{fmt.Errorf("there is no NVIDIA driver: %w", err)}
+		return nil, Unavailable(fmt.Errorf("there is no NVIDIA driver: %w", err))
 	}
-	d := &driver{}
+	d := &Driver{}
 	for name, function := range d.symbols() {
 		symbol, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, unavailable{fmt.Errorf("the NVIDIA driver is too old: %w", err)}
+			return nil, Unavailable(fmt.Errorf("the NVIDIA driver is too old: %w", err))
 		}
 		purego.RegisterFunc(function, symbol)
 	}
