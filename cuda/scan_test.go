@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"refrain/cuda/cudatest"
+	"refrain/hashcodes/hamming/hammingtest"
 )
 
 // table is rows on the device and what is in them.
@@ -135,6 +136,34 @@ func TestHoldersOfNoBit(t *testing.T) {
 	}
 	if n := len(q.Answer(0)); n != 3 {
 		t.Errorf("%d hits, want the rows of at most two bits", n)
+	}
+}
+
+// Weights add up to more than there are bits, and a radius may be as large: 200 tokens share the 64 bits that a query has, and
+// a row without any of them is a hit where all may be outside.
+func TestRadiusBeyondBits(t *testing.T) {
+	d := newFake(t).openAll(t)
+	for _, words := range []int{1, 2, 3, 4, 8, 16, 32} {
+		query := make([]uint32, words)
+		query[0], query[words-1] = ^uint32(0), ^uint32(0)
+		var codes [][]uint32
+		for token := range 200 {
+			code := make([]uint32, words)
+			code[0] |= 1 << (token % 32)
+			code[words-1] |= 1<<(token*5%32) | 1<<(token*7%32)
+			codes = append(codes, code)
+		}
+		planes := hammingtest.Planes(words, 3, func() uint32 { return 0 })
+		rows := MustRows(t, d, planes)
+		q := &question{rows: []*Rows{rows}, Question: &cudatest.Question{Queries: [][]uint32{query}, Codes: [][][]uint32{codes},
+			Classes: []int{0}, Radii: [][]int{{600}}, Apart: [][]cudatest.Apart{{{Tokens: 200}}},
+			Tables: []*cudatest.Table{{Planes: planes}}, Jobs: []cudatest.Job{{To: 3, Last: 1}}}}
+		for _, k := range d.kernels {
+			q.ask(t, d, k)
+		}
+		if n := len(q.Answer(0)); n != 3 {
+			t.Errorf("%d words: %d hits, want 3", words, n)
+		}
 	}
 }
 
