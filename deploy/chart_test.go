@@ -290,7 +290,8 @@ func TestChartCards(t *testing.T) {
 	}
 	match := with["StatefulSet/refrain-match"]
 	pod := match.Spec.Template.Spec
-	if pod.RuntimeClassName != "nvidia" || pod.NodeSelector["nvidia.com/gpu.present"] != "true" || pod.NodeSelector["disk"] != "fast" || len(pod.Tolerations) != 2 {
+	if pod.RuntimeClassName != "nvidia" || pod.NodeSelector["nvidia.com/gpu.present"] != "true" ||
+		pod.NodeSelector["disk"] != "fast" || len(pod.Tolerations) != 2 {
 		t.Errorf("where the workers go: %+v", pod)
 	}
 	c := pod.Containers[0]

@@ -118,7 +118,8 @@ func TestValidateTellsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, key := range []string{"window.cuda.device", "window.cuda.budget", "window.cuda.kernel", "window.engine", "window.bits", "window.ones", "window.budget", "log.level",
+	for _, key := range []string{"window.cuda.device", "window.cuda.budget", "window.cuda.kernel", "window.engine",
+		"window.bits", "window.ones", "window.budget", "log.level",
 		"log.format", "window.span",
 		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link",
 		"ingest.nats[0].servers", "ingest.nats[0].link"} {

@@ -208,7 +208,8 @@ func TestComposeWithCUDA(t *testing.T) {
 	if s.Image == p.Services["refrain"].Image {
 		t.Errorf("the image with CUDA is called %s as well", s.Image)
 	}
-	if d := s.Deploy.Resources.Reservations.Devices; len(d) != 1 || d[0].Driver != "nvidia" || d[0].Count != 1 || !slices.Equal(d[0].Capabilities, []string{"gpu"}) {
+	if d := s.Deploy.Resources.Reservations.Devices; len(d) != 1 || d[0].Driver != "nvidia" || d[0].Count != 1 ||
+		!slices.Equal(d[0].Capabilities, []string{"gpu"}) {
 		t.Errorf("devices %+v, want a card of NVIDIA's", d)
 	}
 	environ := []string{}

@@ -54,7 +54,7 @@ func (x *index) load() Load {
 
 // sample visits some rows of all blocks.
 func (x *index) sample(visit func(sigstore.Row)) {
-	step := max(1, x.count()/sampled)
+	step := max(1, (x.count()+sampled-1)/sampled)
 	for n, rows := range x.rows {
 		for row := 0; row < int(rows); row += step {
 			visit(sigstore.Row{Block: x.first + uint32(n), Row: uint32(row)})

@@ -20,7 +20,7 @@ func (x *index) near() float64 {
 	}
 	holders := hashcodes.NewHolders(32 * len(rows[0].sig))
 	count, queries := 0, 0
-	for i := 0; i < len(rows); i += max(1, len(rows)/asked) {
+	for i := 0; i < len(rows); i += (len(rows) + asked - 1) / asked {
 		x.hold(holders, rows[i].tokens)
 		count += x.nearTo(&rows[i], holders, rows)
 		queries++

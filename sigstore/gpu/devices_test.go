@@ -154,7 +154,7 @@ func TestTakeWhatWorks(t *testing.T) {
 	var log bytes.Buffer
 	d := openDevices(t, devicesConfig(f, &log))
 	first, second := d.Take(), d.Take()
-	loseDevice(t, f, first)
+	failDevice(t, f, first)
 	for range 3 {
 		if got := d.Take(); got != second {
 			t.Error("a window is dealt to a device that is lost")
@@ -172,8 +172,8 @@ func TestTakeWhatWorks(t *testing.T) {
 	}
 }
 
-// loseDevice has a window of a device send rows, which fails.
-func loseDevice(t *testing.T, f *cudatest.Driver, device *gpu.Device) {
+// failDevice has a window of a device send rows, which fails.
+func failDevice(t *testing.T, f *cudatest.Driver, device *gpu.Device) {
 	t.Helper()
 	w := newWindow(t, nil, 1, never, fourFifths, 2)
 	bounds := hashcodes.NewBounds(fourFifths, 1)
@@ -215,7 +215,7 @@ func TestSpeed(t *testing.T) {
 		t.Error("two windows have the same of two devices")
 	}
 	f.Forget = true
-	loseDevice(t, f, a.Device())
+	failDevice(t, f, a.Device())
 	if _, err := a.Speed(1); !errors.Is(err, cuda.ErrDeviceLost) {
 		t.Errorf("a lost device still has a speed: %v", err)
 	}

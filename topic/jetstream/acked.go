@@ -70,9 +70,9 @@ func (x *watched) acknowledged() []acked {
 	return slices.Clone(x.acked)
 }
 
-// keepAcked is called when the stream did not answer a poll: its server may have been away, be it another one than ours and
+// retainAcknowledged is called when the stream did not answer a poll: its server may have been away, be it another one than ours and
 // nobody appending.
-func (x *watched) keepAcked() {
+func (x *watched) retainAcknowledged() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.keep = true

@@ -214,7 +214,7 @@ func (w *watch) pollStream(ctx context.Context, x *watched) {
 	case errors.Is(err, js.ErrStreamNotFound):
 		err = x.missing()
 	default:
-		x.keepAcked()
+		x.retainAcknowledged()
 		err = fmt.Errorf("stream %s does not answer, it may have no leader: start the servers that are down: %w", x.name,
 			explainAPI(err, x.name))
 	}
