@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (f *checker) value(n *yaml.Node, t reflect.Type, path string) {
 	switch {
 	case n.Kind == yaml.ScalarNode:
 		f.scalar(n, t, strings.TrimSuffix(path, "."))
+	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Struct, n.Kind == yaml.MappingNode && t.Kind() == reflect.Slice,
+		kinds[t.String()] != "":
+		f.refuse(n, t, strings.TrimSuffix(path, "."))
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
 		for _, child := range n.Content {
 			f.value(child, t.Elem(), path)
@@ -67,6 +71,27 @@ func (f *checker) merged(n *yaml.Node, t reflect.Type, path string) {
 	}
 }
 
+// refuse names a value of another kind than the setting at path has, and takes it from the decoder.
+func (f *checker) refuse(n *yaml.Node, t reflect.Type, path string) {
+	value := ""
+	if n.Kind == yaml.ScalarNode && isPlain(t.String()) {
+		value = "`" + n.Value + "`: "
+	}
+	f.complain(n, "%s: %swant %s", path, value, wants(t.String()))
+	*n = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null", Line: n.Line}
+}
+
+// scalarTags are those of a scalar that the decoder takes for a kind of value; others take any.
+var scalarTags = map[reflect.Kind][]string{
+	reflect.Int: {"!!int", "!!float"}, reflect.Float64: {"!!int", "!!float"}, reflect.Bool: {"!!bool"},
+	reflect.Struct: {}, reflect.Slice: {},
+}
+
+func isScalarOf(n *yaml.Node, t reflect.Type) bool {
+	tags, some := scalarTags[t.Kind()]
+	return !some || slices.Contains(tags, n.ShortTag())
+}
+
 // scalar checks the value of the setting at path.
 func (f *checker) scalar(n *yaml.Node, t reflect.Type, path string) {
 	switch {
@@ -77,6 +102,8 @@ func (f *checker) scalar(n *yaml.Node, t reflect.Type, path string) {
 	case t == reflect.TypeFor[server.Bytes]():
 		b, err := units.ParseBytes(n.Value)
 		f.rewrite(n, path, "!!int", strconv.FormatInt(b, 10), err)
+	case !isScalarOf(n, t):
+		f.refuse(n, t, path)
 	case t.Kind() == reflect.Int && n.ShortTag() == "!!float": // the decoder would cut 0.5 to 0, which may mean "no limit"
 		f.complain(n, "%s: `%s`: want a whole number", path, n.Value)
 		n.Tag, n.Value = "!!int", "0" // or the decoder complains of some of them too

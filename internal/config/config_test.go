@@ -189,7 +189,7 @@ func TestBadEnvironmentIsNamedAllAtOnce(t *testing.T) {
 // Every mistake of a file is told at once, each with its line, and none in the words of Go.
 func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	content := "dta_dir: x\nwindow:\n  span: 7 days\n  treshold: 0.8\n  budget: lots\n  ones: many\nlog: 1\n"
+	content := "dta_dir: x\nwindow:\n  span: 7 days\n  treshold: 0.8\n  budget: lots\n  ones: many\n  cuda:\n    device: [0, 1]\n  texts: maybe\nlog: 1\n"
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,8 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	}
 	for _, want := range []string{
 		"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting",
-		"line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: want a section",
+		"line 5: window.budget: size", "line 6: window.ones: `many`: want a whole number",
+		"line 8: window.cuda.device: want a text", "line 9: window.texts: `maybe`: want true or false", "line 10: log: want a section",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)

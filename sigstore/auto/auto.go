@@ -84,7 +84,7 @@ func (x *index) Search(queries []sigstore.Query) {
 }
 
 // maxNewRows is after how many new rows they are looked at again, in however large a window. A look takes one or two
-// milliseconds, and three to five more where a GPU is weighed.
+// milliseconds, and some more where a GPU is weighed.
 const maxNewRows = 1 << 16
 
 // choose changes the engine when another is minGain times cheaper. It looks when half of the rows are new.
