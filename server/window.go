@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -35,6 +36,9 @@ func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, er
 	cfg.GPUs.Numbers, cfg.GPUs.Windows = numbers, partitions
 	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
 	d, err := detector.NewDealer(cfg)
+	if errors.Is(err, gpu.ErrNumber) {
+		return nil, fmt.Errorf("configuration: window.cuda.device: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("configuration: window.engine: %w", err)
 	}

@@ -107,20 +107,33 @@ func (c *DevicesConfig) logger() *slog.Logger {
 	return c.Logger
 }
 
+// ErrNumber says that a GPU is named that there is not.
+var ErrNumber = errors.New("no GPU")
+
 // numbers are those to open: without any GPU the first, whose error says so.
 func (c *DevicesConfig) numbers() ([]int, error) {
-	if c.Numbers != nil {
-		return c.Numbers, nil
-	}
 	count, err := cuda.Count(c.Library)
 	if err != nil {
 		return nil, err
+	}
+	if c.Numbers != nil {
+		return c.Numbers, c.checkNumbers(count)
 	}
 	numbers := make([]int, max(1, count))
 	for i := range numbers {
 		numbers[i] = i
 	}
 	return numbers, nil
+}
+
+// checkNumbers is asked before any is opened, which takes long.
+func (c *DevicesConfig) checkNumbers(count int) error {
+	for _, n := range c.Numbers {
+		if n >= count && count > 0 {
+			return fmt.Errorf("there is %w %d: the NVIDIA driver finds %d", ErrNumber, n, count)
+		}
+	}
+	return nil
 }
 
 func (d *Devices) open(c DevicesConfig, number int) (*Device, error) {
