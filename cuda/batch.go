@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Batch is queries and the rows that they are compared with. Queries are of classes, and so are the rows of a job: the
@@ -46,8 +47,11 @@ func (b *Batch) Reset(words, rowClasses, queryClasses int) {
 	b.radii, b.apart, b.holding = b.radii[:0], b.apart[:0], false
 	clear(b.jobs) // tables may be dropped
 	b.jobs = b.jobs[:0]
-	for range rowClasses * queryClasses {
-		b.radii, b.apart = append(b.radii, ^uint32(0)), append(b.apart, 0)
+	n := rowClasses * queryClasses
+	b.radii, b.apart = slices.Grow(b.radii, n)[:n], slices.Grow(b.apart, n)[:n]
+	clear(b.apart)
+	for i := range b.radii {
+		b.radii[i] = ^uint32(0)
 	}
 }
 

@@ -17,6 +17,7 @@ type search struct {
 	tasks   []task
 	batch   cuda.Batch
 	jobs    []*task         // of the batch
+	minSize int             // that a partner of any may have
 	slots   []hamming.Query // those of a pass on the CPU
 	holders []uint64        // scratch: of a query
 	row     hashcodes.Signature
@@ -111,10 +112,10 @@ func (s *search) begin(queries []sigstore.Query, bounds *hashcodes.Bounds) {
 		s.queries = append(s.queries, boundedQuery{q, bounds.For(q.Size), len(q.Hits)})
 	}
 	slices.SortFunc(s.queries, func(a, b boundedQuery) int { return cmp.Compare(a.Size, b.Size) })
+	s.minSize = s.queries[0].bounds.Min
 }
 
-// minSize and maxSize are those that partners may have.
-func (s *search) minSize() int { return s.queries[0].bounds.Min }
+// maxSize is the greatest size that a partner of any may have.
 func (s *search) maxSize() int { return s.queries[len(s.queries)-1].bounds.Max }
 
 // fillBatch brings the queries into the batch, of a class for each of their sizes, and the radii.
@@ -125,7 +126,7 @@ func (s *search) fillBatch(words int) {
 			classes++
 		}
 	}
-	s.batch.Reset(words, s.maxSize()-s.minSize()+1, classes)
+	s.batch.Reset(words, s.maxSize()-s.minSize+1, classes)
 	class := -1
 	for i := range s.queries {
 		q := &s.queries[i]
@@ -145,15 +146,15 @@ func (s *search) addBounds(class int, b *hashcodes.SizeBounds) {
 	for n, radius := range b.Radius {
 		size := b.Min + n
 		tokens, further := b.Apart(size)
-		s.batch.SetRadius(size-s.minSize(), class, int(radius))
-		s.batch.SetApart(size-s.minSize(), class, tokens, further)
+		s.batch.SetRadius(size-s.minSize, class, int(radius))
+		s.batch.SetApart(size-s.minSize, class, tokens, further)
 	}
 }
 
 // plan lists the tasks: for each size the queries, and with these the bands of all blocks.
 func (x *index) plan(s *search) {
 	t := task{}
-	for t.size = s.minSize(); t.size <= s.maxSize(); t.size++ {
+	for t.size = s.minSize; t.size <= s.maxSize(); t.size++ {
 		for t.from < len(s.queries) && s.queries[t.from].bounds.Max < t.size {
 			t.from++
 		}
@@ -176,7 +177,7 @@ func (s *search) addJob(t *task) {
 	if t.band.onDevice == 0 {
 		return
 	}
-	s.batch.AddJob(cuda.Job{Rows: t.band.table, To: t.band.onDevice, First: t.from, Last: t.to, Class: t.size - s.minSize()})
+	s.batch.AddJob(cuda.Job{Rows: t.band.table, To: t.band.onDevice, First: t.from, Last: t.to, Class: t.size - s.minSize})
 	s.jobs = append(s.jobs, t)
 }
 
