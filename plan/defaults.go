@@ -82,7 +82,7 @@ func DefaultCosts() Costs {
 		BandShare: []AtThreshold{{0.5, 0.771}, {0.6, 0.626}, {0.7, 0.468}, {0.8, 0.320}, {0.9, 0.160}},
 		GPU: GPUCost{
 			// Base: 1.6 of a look-up that finds nothing (BenchmarkLookup of sigstore/gpu, 2026-11-28, kernels that do nothing), of
-			// which 0.2 to 0.9 is the host path; the rest is allowed for the driver, which is not measured, nor is Launch.
+			// which 0.2 to 1.0 is the host path; the rest is allowed for the driver, which is not measured, nor is Launch.
 			Base: 1.8, Launch: 50, Batch: 256,
 			False: 0.7, // here, scan at 0.5 without holders: 280 µs instead of 96, 318 compared instead of 43
 			// The popcount kernel on an H200: goals below the bounds that follow from its issue rates at 32 and 64 bits
