@@ -86,7 +86,7 @@ func (p *Process) Launch() {
 	}
 	ended, cmd := make(chan struct{}), p.Cmd
 	p.ended = ended
-	go func() { // it ends with the process, for which Kill waits
+	go func() { // it ends with the process; only one may Wait: of two, one can hang for ever
 		p.err = cmd.Wait()
 		close(ended)
 	}()
@@ -115,6 +115,17 @@ func (p *Process) hasEnded() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// AwaitEnd waits until it has ended by itself, and says with what. Where it does not end in that time it is killed, and ok is false.
+func (p *Process) AwaitEnd(limit time.Duration) (err error, ok bool) {
+	select {
+	case <-p.ended:
+		p.Cmd = nil
+		return p.err, true
+	case <-time.After(limit):
+		return p.Kill(syscall.SIGKILL), false
 	}
 }
 

@@ -162,18 +162,9 @@ func (s *service) wantRestarts(n int, words ...string) {
 // wantEnd waits until the process ends by itself, with an error that says all of the words.
 func (s *service) wantEnd(words ...string) {
 	s.TB.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- s.Cmd.Wait() }()
-	select {
-	case err := <-ended:
-		s.Cmd = nil
-		if log := s.Log.String(); err == nil || !containsAll(log, words) {
-			s.TB.Errorf("ended with %v; want %q in the log", err, words)
-		}
-	case <-time.After(time.Minute):
+	if err, ok := s.AwaitEnd(time.Minute); !ok {
 		s.TB.Errorf("the process goes on, want an end that says %q", words)
-		_ = s.Cmd.Process.Kill()
-		<-ended
-		s.Cmd = nil
+	} else if log := s.Log.String(); err == nil || !containsAll(log, words) {
+		s.TB.Errorf("ended with %v; want %q in the log", err, words)
 	}
 }
