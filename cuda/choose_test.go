@@ -96,7 +96,7 @@ func TestChoiceWithoutTrial(t *testing.T) {
 		"told":          {90, func(c *Config) { c.Kernel = "bmma" }, func(*Device) {}, "bmma"},
 		"told the last": {90, func(c *Config) { c.Kernel = paper }, func(*Device) {}, paper},
 		"one kernel":    {75, func(*Config) {}, func(*Device) {}, "popcount"},
-		"no memory":     {90, func(*Config) {}, func(d *Device) { d.budget = d.used }, "popcount"},
+		"no memory":     {90, func(*Config) {}, func(d *Device) { d.budget = d.used.Load() }, "popcount"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.Reset(1<<30, 1, c.capability, 2)

@@ -104,7 +104,7 @@ type Device struct {
 	mu      sync.Mutex // for all below
 	closed  bool
 	budget  int64
-	used    int64
+	used    atomic.Int64
 	tables  map[*Rows]struct{}
 	staging staging
 	chosen  [maxWords + 1]*kernel // by words of a signature
@@ -248,7 +248,8 @@ func (d *Device) reset() error {
 	}
 	d.lost.Store(nil)
 	d.last.Store(nil)
-	d.staging, d.modules, d.kernels, d.used = staging{}, nil, nil, 0
+	d.staging, d.modules, d.kernels = staging{}, nil, nil
+	d.used.Store(0)
 	clear(d.tables)
 	return nil
 }
@@ -262,6 +263,10 @@ func (d *Device) grant(budget int64) error {
 	if budget == 0 {
 		budget = int64(free / 10 * 9)
 	}
+	if uint64(budget) > uint64(free) {
+		d.log.Warn("the budget is more than the device has free", "device", d.name, "budget", budget, "free", uint64(free),
+			"total", uint64(total))
+	}
 	d.budget = budget
 	return nil
 }
@@ -272,12 +277,8 @@ func (d *Device) Name() string { return d.name }
 // Processors is the number of multiprocessors.
 func (d *Device) Processors() int { return d.processors }
 
-// Memory is how many bytes of device memory are in use, and how many may be.
-func (d *Device) Memory() (used, budget int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.used, d.budget
-}
+// Memory is how many bytes of device memory are in use, and how many may be. It waits for nothing.
+func (d *Device) Memory() (used, budget int64) { return d.used.Load(), d.budget }
 
 // Lost reports whether the device cannot be relied on any more.
 func (d *Device) Lost() bool { return d.lost.Load() != nil }

@@ -121,10 +121,16 @@ func TestBudget(t *testing.T) {
 	newQuestion(random, 5, table).ask(t, d, nil)
 }
 
-// The device may have less than the budget promises.
+// The device may have less than the budget promises, and the log says so.
 func TestDeviceFull(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, func(c *Config) { c.Budget, c.Kernel = 1<<40, "popcount" })
+	var log bytes.Buffer
+	d := f.open(t, func(c *Config) {
+		c.Budget, c.Kernel, c.Logger = 1<<40, "popcount", slog.New(slog.NewTextHandler(&log, nil))
+	})
+	if want := `msg="the budget is more than the device has free" device="Fake 0" budget=1099511627776 free=1073741824`; !strings.Contains(log.String(), want) {
+		t.Errorf("no %s in\n%s", want, &log)
+	}
 	random := rand.New(rand.NewPCG(1, 3))
 	table := MustTable(t, d, random, 1, 100)
 	f.Fail("cuMemAlloc", 1, 2)

@@ -15,15 +15,15 @@ type block struct {
 
 // allocate takes device memory within the budget. The caller holds mu.
 func (d *Device) allocate(bytes int64) (block, error) {
-	if d.used+bytes > d.budget {
-		return block{}, fmt.Errorf("%w: %d bytes more than the %d of %d in use", ErrMemory, bytes, d.used, d.budget)
+	if used := d.used.Load(); used+bytes > d.budget {
+		return block{}, fmt.Errorf("%w: %d bytes more than the %d of %d in use", ErrMemory, bytes, used, d.budget)
 	}
-	b := block{bytes: bytes}
-	if err := d.call("cuMemAlloc", d.driver.MemAlloc(&b.at, uintptr(bytes))); err != nil {
+	at, err := obtain(d, "cuMemAlloc", func(at *uint64) driver.Result { return d.driver.MemAlloc(at, uintptr(bytes)) })
+	if err != nil {
 		return block{}, err
 	}
-	d.used += bytes
-	return b, nil
+	d.used.Add(bytes)
+	return block{at, bytes}, nil
 }
 
 // release gives device memory back. The caller holds mu.
@@ -31,7 +31,7 @@ func (d *Device) release(b block) error {
 	if b.at == 0 {
 		return nil
 	}
-	d.used -= b.bytes
+	d.used.Add(-b.bytes)
 	return d.await("cuMemFree", func() driver.Result { return d.driver.MemFree(b.at) })
 }
 
@@ -42,13 +42,13 @@ type pinned[T any] struct {
 }
 
 func allocatePinned[T any](d *Device, n int) (pinned[T], error) {
-	var p pinned[T]
-	var zero T
-	if err := d.call("cuMemHostAlloc", d.driver.MemHostAlloc(&p.at, uintptr(n)*unsafe.Sizeof(zero), 0)); err != nil {
-		return p, err
+	var element T
+	bytes := uintptr(n) * unsafe.Sizeof(element)
+	at, err := obtain(d, "cuMemHostAlloc", func(at *unsafe.Pointer) driver.Result { return d.driver.MemHostAlloc(at, bytes, 0) })
+	if err != nil {
+		return pinned[T]{}, err
 	}
-	p.slice = unsafe.Slice((*T)(p.at), n)
-	return p, nil
+	return pinned[T]{unsafe.Slice((*T)(at), n), at}, nil
 }
 
 func (p *pinned[T]) free(d *Device) error {

@@ -242,7 +242,7 @@ func TestOverflowWithoutMemory(t *testing.T) {
 			d := f.open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging = 1, 1000, 1000 })
 			table := MustTable(t, d, rand.New(rand.NewPCG(3, 3)), 1, 4000)
 			before := d.lane(t).room
-			d.budget = budget(d.used)
+			d.budget = budget(d.used.Load())
 			newFlood(8, table, 0, 4000).ask(t, d, nil) // 32,000 hits, 256,000 bytes
 			if got := d.lane(t).room; got > before && int64(got) > d.budget/32/hitBytes {
 				t.Errorf("room for %d hits, want a 32nd of the budget at most", got)

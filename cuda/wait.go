@@ -62,6 +62,15 @@ func (d *Device) await(name string, call func() driver.Result) error {
 	}
 }
 
+// obtain awaits a call that gives a handle.
+func obtain[T any](d *Device, name string, call func(*T) driver.Result) (T, error) {
+	handle := new(T) // the waiter's; should it be given up, the driver may still write there
+	if err := d.await(name, func() driver.Result { return call(handle) }); err != nil {
+		return *new(T), err
+	}
+	return *handle, nil
+}
+
 // awaitStream waits until a stream has nothing to do. Where that is so already, as after a search that has compared something
 // on the CPU meanwhile, no thread is needed.
 func (d *Device) awaitStream(stream uintptr) error {

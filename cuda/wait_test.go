@@ -56,24 +56,50 @@ func TestHang(t *testing.T) {
 	f.Forget = true
 }
 
-// What waits for the device by the way is given up, too: here memory that is freed, in another scan than the one that hangs.
+// What waits for the device by the way is given up, too: memory that is allocated or freed while another scan hangs.
 func TestHangElsewhere(t *testing.T) {
-	f := newFake(t)
-	d := f.open(t, func(c *Config) { c.Kernel, c.sizes.hits = "popcount", 200 })
-	random := rand.New(rand.NewPCG(18, 18))
-	narrow, wide := MustTable(t, d, random, 1, 2500), MustTable(t, d, random, 2, 2500)
-	d.timeout = shortTimeout
-	f.Hang("popcount2")
-	hanging := newFlood(1, wide, 0, 1).batch()
-	if err := d.Start(hanging); err != nil {
+	for name, test := range map[string]struct {
+		call string
+		do   func(d *Device, t *table) error
+	}{
+		"room for rows": {"cuMemAlloc", func(_ *Device, t *table) error { return t.rows.Append([][]uint32{make([]uint32, 9000)}) }},
+		"room for hits": {"cuMemAlloc", func(d *Device, t *table) error {
+			return d.Scan(newFlood(3, t, 0, 2500).batch(), func(Hit) {})
+		}},
+		"tables": {"cuMemFree", func(d *Device, t *table) error {
+			return d.Scan(newFlood(1<<16, t, 0, 1).batch(), func(Hit) {})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			d := f.open(t, func(c *Config) { c.Kernel, c.sizes.hits = "popcount", 200 })
+			random := rand.New(rand.NewPCG(18, 18))
+			narrow, wide := MustTable(t, d, random, 1, 2500), MustTable(t, d, random, 2, 2500)
+			makeRoom(t, d, narrow)
+			d.timeout = shortTimeout
+			f.Hang("popcount2")
+			hanging := newFlood(1, wide, 0, 1).batch()
+			if err := d.Start(hanging); err != nil {
+				t.Fatal(err)
+			}
+			wantHang(t, test.do(d, narrow), test.call)
+			wantHang(t, hanging.Wait(func(Hit) {}), test.call)
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			f.Forget = true
+		})
+	}
+}
+
+// makeRoom has two scans at once make what memory small ones need.
+func makeRoom(t *testing.T, d *Device, of *table) {
+	t.Helper()
+	a, b := newFlood(1, of, 0, 1).batch(), newFlood(1, of, 0, 1).batch()
+	err := errors.Join(d.Start(a), d.Start(b))
+	if err := errors.Join(err, a.Wait(func(Hit) {}), b.Wait(func(Hit) {})); err != nil {
 		t.Fatal(err)
 	}
-	wantHang(t, d.Scan(newFlood(3, narrow, 0, 2500).batch(), func(Hit) {}), "cuMemFree")
-	wantHang(t, hanging.Wait(func(Hit) {}), "cuMemFree")
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	f.Forget = true
 }
 
 // A device that hangs while it is tested is not opened.
@@ -95,6 +121,7 @@ func TestHangOfMany(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
 	table := MustTable(t, d, rand.New(rand.NewPCG(19, 19)), 1, 300)
+	makeRoom(t, d, table)
 	d.timeout = shortTimeout
 	f.Hang("popcount")
 	var wait sync.WaitGroup

@@ -209,7 +209,8 @@ template <class T> int wait_for(Call &call, T work) {
   }
 }
 
-// idle waits while a kernel hangs on any stream of the context at hand, as calls do that give something back.
+// idle waits while a kernel hangs on any stream of the context at hand, as calls do that give memory back, and as those may that
+// allocate it.
 int idle(Call &call) {
   int handle = current();
   return wait_for(call, [=] {
@@ -330,6 +331,7 @@ API fake_reset(size_t memory, int devices_, int capability_, int processors_) {
   total = memory, devices = devices_, capability = capability_, processors = processors_, order = LATE;
   fail_call.clear(), broken.clear(), faults.clear();
   fail_at = fail_code = 0, pretended = 0;
+  for (Stream *s : streams) s->work.clear(); // what a device that hung has left undone
   return OK;
 }
 API fake_order(int order_) { // when work is done
@@ -455,6 +457,7 @@ API cuMemGetInfo_v2(size_t *free, size_t *all) {
 API cuMemAlloc_v2(u64 *at, size_t bytes) {
   IN_CONTEXT("cuMemAlloc", " %zu", bytes);
   if (bytes == 0) return complain("nothing to allocate");
+  if (int code = idle(call)) return code;
   if (used[current()] + bytes > total) return MEMORY;
   Allocated a = {};
   a.at = *at = (u64)rubbish(bytes), a.bytes = bytes, a.device = current();
@@ -474,6 +477,7 @@ API cuMemFree_v2(u64 at) {
 API cuMemHostAlloc(char **at, size_t bytes, unsigned flags) {
   IN_CONTEXT("cuMemHostAlloc", " %zu %u", bytes, flags);
   if (flags_wrong("cuMemHostAlloc", flags, 7)) return INVALID;
+  if (int code = idle(call)) return code;
   *at = (char *)rubbish(bytes);
   return host[*at] = {current(), bytes}, live++, OK;
 }
