@@ -8,10 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/internal/dataset"
+	"refrain/internal/e2e"
 )
 
 // firstRun is what gpu-first-run has packed for a machine without Go and network, with the simulated driver as its GPU.
@@ -137,6 +140,7 @@ func TestGPUFirstRun(t *testing.T) {
 		f.want(t, 0, []string{"host: passed"}, "--quick", "--doc", doc, "--data", data, "host")
 		f.wantInTable(t, "gpu-host", `^\| 20,000 \| 0\.5 \| 4096 \| [0-9.]+ \|$`)
 	})
+	t.Run("serve", func(t *testing.T) { wantMetricsOfGPU(t, f.driver) })
 	t.Run("a part that fails", func(t *testing.T) {
 		before := f.table(t, "gpu-host")
 		binary := filepath.Join(f.folder, "bin", "gputest")
@@ -148,6 +152,29 @@ func TestGPUFirstRun(t *testing.T) {
 		if f.table(t, "gpu-host") != before {
 			t.Error("the table of a part that failed was replaced")
 		}
+	})
+}
+
+// wantMetricsOfGPU has a server compare on the simulated GPU, and look at what it tells of it.
+func wantMetricsOfGPU(t *testing.T, driver string) {
+	t.Helper()
+	p := e2e.New(t, "LD_LIBRARY_PATH="+driver, "REFRAIN_WINDOW_ENGINE=cuda", "REFRAIN_WINDOW_CUDA_KERNEL=popcount",
+		"REFRAIN_WINDOW_CUDA_BUDGET=64MiB", "REFRAIN_TOPICS_PARTITIONS=3")
+	p.Start()
+	p.Feed(e2e.SplitLines(mustRead(t, filepath.Join(smallPosts(t), "stream", "few.jsonl"))), 500, func(int) {})
+	gpu := `{name="Fake 0",number="0"}`
+	for _, want := range []string{"refrain_gpu_windows" + gpu + " 3", "refrain_gpu_lost" + gpu + " 0",
+		"refrain_gpu_budget_bytes" + gpu + " 6.7108864e+07"} {
+		if _, metrics := p.Get("/metrics"); !strings.Contains(metrics, want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	p.Await(time.Minute, "bytes on the GPU", func() bool {
+		_, metrics := p.Get("/metrics")
+		_, bytes, _ := strings.Cut(metrics, "refrain_gpu_bytes"+gpu+" ")
+		n, _, _ := strings.Cut(bytes, "\n")
+		v, err := strconv.ParseFloat(n, 64)
+		return err == nil && v > 0
 	})
 }
 

@@ -28,6 +28,7 @@ func DefaultDealer() DealerConfig {
 // as many as any other, and one that is lost leaves the windows of the others alone. Close it when all windows have gone.
 type Dealer struct {
 	deal    func() (e Engine, release func())
+	gpus    func() []gpu.Usage
 	close   func() error
 	windows atomic.Int64
 }
@@ -44,6 +45,9 @@ func (d *Dealer) assign() (e Engine, release func()) {
 
 // Windows is how many have an engine and have not been released.
 func (d *Dealer) Windows() int { return int(d.windows.Load()) }
+
+// GPUs says what becomes of those that are open.
+func (d *Dealer) GPUs() []gpu.Usage { return d.gpus() }
 
 // NewDealer makes a dealer. cuda opens its GPUs, so that one that is missing is told at the start. auto opens them in the
 // background, when look-ups in a window have become so dear that a GPU might be the better one: until then it takes nothing
@@ -64,7 +68,11 @@ func NewDealer(c DealerConfig) (*Dealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dealer{deal: func() (Engine, func()) { return e, func() {} }, close: func() error { return nil }}, nil
+	return &Dealer{
+		deal:  func() (Engine, func()) { return e, func() {} },
+		gpus:  func() []gpu.Usage { return nil },
+		close: func() error { return nil },
+	}, nil
 }
 
 // Close gives the GPUs back.
@@ -74,7 +82,7 @@ func dealDevices(devices *gpu.Devices) *Dealer {
 	return &Dealer{deal: func() (Engine, func()) {
 		device := devices.Take()
 		return onDevice(device), device.Release
-	}, close: devices.Close}
+	}, gpus: devices.Usage, close: devices.Close}
 }
 
 // dealAuto deals GPUs to the windows that ask what they take.
@@ -83,7 +91,7 @@ func dealAuto(c DealerConfig) *Dealer {
 	return &Dealer{deal: func() (Engine, func()) {
 		p := found.Place()
 		return autoWith(c.Logger, p), p.Release
-	}, close: found.Close}
+	}, gpus: found.Usage, close: found.Close}
 }
 
 // autoWith is the cheapest one of those on the CPU and the one on a GPU.

@@ -5,6 +5,7 @@ package detector_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest/file"
 	"refrain/internal/dataset"
+	"refrain/sigstore/gpu"
 	"refrain/text"
 )
 
@@ -132,7 +134,8 @@ func TestSeveralGPUs(t *testing.T) {
 			f.Order(cudatest.Mixed)
 			var log lockedBuffer
 			atLoss := 0
-			got := play(t, withDealer(t, f, "cuda", &log), all, func(batch int) {
+			cfg := withDealer(t, f, "cuda", &log)
+			got := play(t, cfg, all, func(batch int) {
 				if c.lost && batch == 25 {
 					f.Forget = true
 					atLoss = strings.Count(f.Log(), "cuLaunchKernel")
@@ -148,10 +151,28 @@ func TestSeveralGPUs(t *testing.T) {
 			if fallen := log.count("the device cannot go on"); fallen > c.maxFallen || c.lost && fallen == 0 {
 				t.Errorf("%d windows go on by the processor, want at most %d", fallen, c.maxFallen)
 			}
+			wantUsage(t, cfg.Dealer.GPUs(), int(c.devices), c.lost)
 			if n := strings.Count(f.Log(), "cuLaunchKernel"); n-atLoss < 20 {
 				t.Errorf("%d launches, %d before the loss: hardly a row was on a device", n, atLoss)
 			}
 		})
+	}
+}
+
+// wantUsage wants so many devices to be told of, and one of them as lost.
+func wantUsage(t *testing.T, all []gpu.Usage, devices int, lost bool) {
+	t.Helper()
+	failed := 0
+	for i, u := range all {
+		if u.Number != i || u.Name != fmt.Sprint("Fake ", i) || u.Windows == 0 || u.Memory <= 0 || u.Budget < u.Memory {
+			t.Errorf("device %d: %+v", i, u)
+		}
+		if u.Lost {
+			failed++
+		}
+	}
+	if len(all) != devices || (failed == 1) != lost || failed > 1 {
+		t.Errorf("%d devices, %d of them lost; want %d, one lost: %t", len(all), failed, devices, lost)
 	}
 }
 

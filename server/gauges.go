@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // observe makes the windows' sizes metrics.
@@ -79,6 +81,30 @@ func (m *matcher) observeWorkers() error {
 		}
 		return nil
 	}, stuck, held, lag, served)
+}
+
+// observeGPUs makes metrics of the GPUs that are open: none, where there are none.
+func (m *matcher) observeGPUs() error {
+	meter := otel.Meter("refrain/sigstore/gpu")
+	windows, err1 := meter.Int64ObservableGauge("refrain_gpu_windows", metric.WithDescription("Windows that are dealt to the GPU."))
+	bytes, err2 := meter.Int64ObservableGauge("refrain_gpu_bytes",
+		metric.WithDescription("Bytes of its memory that rows and searches take."))
+	budget, err3 := meter.Int64ObservableGauge("refrain_gpu_budget_bytes", metric.WithDescription("Bytes that they may take."))
+	lost, err4 := meter.Int64ObservableGauge("refrain_gpu_lost",
+		metric.WithDescription("1 when it has failed: its windows are compared on the CPU until the process starts again."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
+		for _, g := range m.window.Dealer.GPUs() {
+			of := metric.WithAttributes(attribute.Int("number", g.Number), attribute.String("name", g.Name))
+			o.ObserveInt64(windows, int64(g.Windows), of)
+			o.ObserveInt64(bytes, g.Memory, of)
+			o.ObserveInt64(budget, g.Budget, of)
+			o.ObserveInt64(lost, meters.Bool(g.Lost), of)
+		}
+		return nil
+	}, windows, bytes, budget, lost)
 }
 
 // served counts the partitions that this process serves and has caught up with.

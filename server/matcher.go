@@ -59,7 +59,7 @@ func (n *node) openMatcher(ctx context.Context) (err error) {
 	if m.crew, err = shard.OpenCrew(ctx, m.crewConfig()); err != nil {
 		return err
 	}
-	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers(), m.observePartitions(), m.observeMargins())
+	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers(), m.observeGPUs(), m.observePartitions(), m.observeMargins())
 }
 
 // openRedeliveries opens what the workers learn from which posts were redelivered. Like what is known of deletions it lives

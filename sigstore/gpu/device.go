@@ -57,6 +57,7 @@ type Devices struct {
 // Device is a GPU that some windows have taken.
 type Device struct {
 	devices *Devices
+	number  int // as the driver counts
 	cuda    *cuda.Device
 	log     *slog.Logger
 	windows int
@@ -150,7 +151,7 @@ func (d *Devices) open(c DevicesConfig, number int) (*Device, error) {
 		_, budget := device.Memory()
 		c.Logger.Info("engine: cuda", "device", device.Name(), "number", number, "budget", budget)
 	}
-	return &Device{devices: d, cuda: device, log: c.logger()}, nil
+	return &Device{devices: d, number: number, cuda: device, log: c.logger()}, nil
 }
 
 // Take is the device for one more window: of those that work the one with the fewest.
@@ -176,6 +177,27 @@ func (d *Device) Release() {
 	d.devices.mu.Lock()
 	defer d.devices.mu.Unlock()
 	d.windows--
+}
+
+// Usage is what becomes of a GPU.
+type Usage struct {
+	Number         int // as the driver counts
+	Name           string
+	Windows        int   // that are dealt to it
+	Memory, Budget int64 // bytes: of rows and searches, and how many there may be
+	Lost           bool  // it has failed: its windows are on the CPU
+}
+
+// Usage is that of each, in the order of their opening.
+func (d *Devices) Usage() []Usage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]Usage, len(d.all))
+	for i, device := range d.all {
+		used, budget := device.cuda.Memory()
+		all[i] = Usage{device.number, device.cuda.Name(), device.windows, used, budget, device.Lost() || device.cuda.Lost()}
+	}
+	return all
 }
 
 // Lost reports whether the device has failed a window.

@@ -135,6 +135,16 @@ func (f *Finder) measure(of measured) (Speed, error) {
 	return s, nil
 }
 
+// Usage is that of the devices, once they are open.
+func (f *Finder) Usage() []Usage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.devices.value == nil {
+		return nil
+	}
+	return f.devices.value.Usage()
+}
+
 // Wait waits for what is looked for now.
 func (f *Finder) Wait() { f.work.Wait() }
 
