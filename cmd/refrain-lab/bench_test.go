@@ -196,6 +196,18 @@ func TestBenchUsage(t *testing.T) {
 			t.Errorf("%v: status %d, %s; want %s", args, status, errs, want)
 		}
 	}
+	for want, args := range map[string][]string{
+		"rows [0]: want more than 0":              {"gpu", "--rows", "0"},
+		"queries [-1]: want more than 0":          {"gpu", "--queries", "-1"},
+		"posts -5: want 1 or more, or 0 for all":  {"gpu-detect", "--posts", "-5"},
+		"want two or more, each once":             {"gpu-detect", "--engines", "cuda"},
+		"rows [0 5]: want more than 0":            {"growth", "--rows", "0,5"},
+		"brokers: \"rabbit\", want kafka or nats": {"cluster", "--brokers", "rabbit"},
+	} {
+		if status, _, errs := runBenchCommand(t, args...); status != cli.ExitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: status %d, %s; want %s", args, status, errs, want)
+		}
+	}
 	status, _, errs := runBenchCommand(t, "match", "--data", t.TempDir())
 	if status != cli.ExitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
 		t.Errorf("no data: status %d, %s", status, errs)

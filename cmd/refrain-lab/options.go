@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,7 +48,11 @@ func (o *options[T]) measure(measure func(context.Context, *tables.Config, T) (*
 		if err != nil {
 			return nil, err
 		}
-		return measure(ctx, c, chosen)
+		made, err := measure(ctx, c, chosen)
+		if wrong := (tables.OptionError{}); errors.As(err, &wrong) {
+			return nil, cli.Usage("%w", err)
+		}
+		return made, err
 	}
 }
 

@@ -39,12 +39,12 @@ func QuickCluster() ClusterOptions {
 func (o *ClusterOptions) validate() error {
 	for _, b := range o.Brokers {
 		if b != "kafka" && b != "nats" {
-			return fmt.Errorf("brokers: %q, want kafka or nats", b)
+			return optionError("brokers: %q, want kafka or nats", b)
 		}
 	}
 	for _, n := range o.Workers {
 		if n < 0 || n > o.Partitions {
-			return fmt.Errorf("workers: %d, want 0 to %d, the partitions", n, o.Partitions)
+			return optionError("workers: %d, want 0 to %d, the partitions", n, o.Partitions)
 		}
 	}
 	return errors.Join(wantPositive("posts", o.Posts), wantPositive("partitions", o.Partitions), wantPositive("idle", o.Idle),

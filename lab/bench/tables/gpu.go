@@ -36,6 +36,9 @@ func QuickGPU() GPUOptions { return GPUOptions{Rows: []int{100_000, 1_000_000}, 
 // GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
 // series of the paper's Figure 6, up to what memory holds.
 func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
+	if err := errors.Join(wantPositive("rows", o.Rows...), wantPositive("queries", o.Queries)); err != nil {
+		return nil, err
+	}
 	cfg := cuda.Default()
 	cfg.Device, cfg.Timeout = o.Device, 10*time.Minute // the baseline takes its time for a billion signatures
 	d, err := cuda.Open(cfg)
@@ -65,9 +68,6 @@ func withGPUHint(err error) error {
 }
 
 func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
-	if err := errors.Join(wantPositive("rows", o.Rows...), wantPositive("queries", o.Queries)); err != nil {
-		return nil, err
-	}
 	o.Rows = slices.Sorted(slices.Values(o.Rows))
 	_, budget := d.Memory()
 	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(),

@@ -54,7 +54,10 @@ type GPUDetectFigure struct {
 // it takes.
 func GPUDetect(ctx context.Context, c *Config, o GPUDetectOptions) (*report.Report, error) {
 	if engines := slices.Compact(slices.Sorted(slices.Values(o.Engines))); len(engines) < 2 || len(engines) < len(o.Engines) {
-		return nil, fmt.Errorf("engines %q: want two or more, each once: they are compared", o.Engines)
+		return nil, optionError("engines %q: want two or more, each once: they are compared", o.Engines)
+	}
+	if o.Posts < 0 {
+		return nil, optionError("posts %d: want 1 or more, or 0 for all", o.Posts)
 	}
 	if err := errors.Join(wantSome("files", o.Files), wantSome("thresholds", o.Thresholds)); err != nil {
 		return nil, err

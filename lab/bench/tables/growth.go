@@ -58,7 +58,7 @@ func (o *GrowthOptions) validate() error {
 	errs := []error{wantPositive("rows", o.Rows...), wantSome("thresholds", o.Thresholds), wantSome("engines", o.Engines),
 		wantPositive("lookups", o.Lookups)}
 	if !slices.IsSorted(o.Rows) {
-		errs = append(errs, fmt.Errorf("rows %v: want them ascending", o.Rows))
+		errs = append(errs, optionError("rows %v: want them ascending", o.Rows))
 	}
 	return errors.Join(errs...)
 }

@@ -40,7 +40,7 @@ func QuickHot() HotOptions {
 
 func (o *HotOptions) validate() error {
 	if o.Broker != "kafka" && o.Broker != "nats" {
-		return fmt.Errorf("broker: %q, want kafka or nats", o.Broker)
+		return optionError("broker: %q, want kafka or nats", o.Broker)
 	}
 	return errors.Join(wantPositive("workers", o.Workers), wantPositive("rate", o.Rate), wantPositive("around", o.Around),
 		wantPositive("lasting", o.Lasting), wantPositive("times", o.Times), wantPositive("partitions", o.Partitions-o.Workers+1))

@@ -65,10 +65,15 @@ func size[T any](c *Config, usual, quick T) T {
 	return usual
 }
 
+// OptionError says what is wrong with an option, before anything is measured.
+type OptionError struct{ error }
+
+func optionError(format string, args ...any) error { return OptionError{fmt.Errorf(format, args...)} }
+
 // wantPositive says that an option is not as it must be: there, and each of it more than 0.
 func wantPositive[N int | time.Duration](name string, values ...N) error {
 	if len(values) == 0 || slices.Min(values) <= 0 {
-		return fmt.Errorf("%s %v: want more than 0", name, values)
+		return optionError("%s %v: want more than 0", name, values)
 	}
 	return nil
 }
@@ -76,7 +81,7 @@ func wantPositive[N int | time.Duration](name string, values ...N) error {
 // wantSome says that a list is empty.
 func wantSome(name string, values []string) error {
 	if len(values) == 0 {
-		return fmt.Errorf("no %s", name)
+		return optionError("no %s", name)
 	}
 	return nil
 }
