@@ -78,7 +78,8 @@ type Share struct {
 // Alternative is the plan with one engine.
 type Alternative struct {
 	Engine       string  `json:"engine"`
-	Workers      int     `json:"workers"` // 0: no number of workers would do
+	Workers      int     `json:"workers"`    // 0: no number of workers would do
+	IsRunnable   bool    `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
 	GPUs         int     `json:"gpus"`
 	Memory       float64 `json:"memory"` // bytes, of all workers
 	LookupMicros float64 `json:"lookupMicros"`

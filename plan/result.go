@@ -64,8 +64,8 @@ func (g *grid) alternative(e engine) Alternative {
 		return Alternative{Engine: e.name()}
 	}
 	return Alternative{
-		Engine: e.name(), Workers: g.workers(), GPUs: g.gpus(), Memory: g.work.workerBytes(g.shape.columns) * g.shape.workers(),
-		LookupMicros: g.lookupMicros(), Cores: g.cores(),
+		Engine: e.name(), Workers: g.workers(), IsRunnable: g.isRunnable(), GPUs: g.gpus(),
+		Memory: g.work.workerBytes(g.shape.columns) * g.shape.workers(), LookupMicros: g.lookupMicros(), Cores: g.cores(),
 	}
 }
 

@@ -316,8 +316,12 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 			line("or "+a.Engine, "not with any number of workers")
 			continue
 		}
-		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers),
-			terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), units.Seconds(a.LookupMicros/1e6))
+		grid := ""
+		if !a.IsRunnable {
+			grid = " in a grid, which refrain serve cannot run"
+		}
+		line("or "+a.Engine, "%s %s%s, %s in all, %s a look-up", units.Thousands(a.Workers), terminal.Noun(a.Workers, "worker"), grid,
+			units.Bytes(int64(a.Memory)), units.Seconds(a.LookupMicros/1e6))
 	}
 }
 
