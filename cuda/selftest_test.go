@@ -58,7 +58,8 @@ func (m mutated) ReadFile(name string) ([]byte, error) {
 
 // A kernel that is wrong, in whatever way, is not offered; all others are.
 func TestSelfTestRefuses(t *testing.T) {
-	for _, m := range selfTestMutants {
+	for i := 0; i < len(selfTestMutants); i += stride() {
+		m := selfTestMutants[i]
 		t.Run(m.mark+" "+m.name, func(t *testing.T) {
 			f := newFake(t)
 			f.Complains = true // of a stage that is too long
