@@ -25,6 +25,7 @@ func (f fake) open(tb testing.TB, changes ...func(*Config)) *Device {
 	tb.Helper()
 	config := Default()
 	config.Library, config.untested = f.Library, true
+	config.Timeout = time.Hour // a simulated device may take what it takes
 	s := &config.sizes
 	s.staging, s.hits, s.chunk = 3000, 1<<12, 4*chunkUnit
 	config.trial = trial{rows: 64, queries: 64, warmUp: time.Microsecond, rounds: 3, limit: time.Second}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/cuda"
 	"refrain/cuda/cudatest"
@@ -41,6 +42,7 @@ func open(tb testing.TB, f *cudatest.Driver, budget ...int64) *cuda.Device {
 
 func openAs(tb testing.TB, config cuda.Config) *cuda.Device {
 	tb.Helper()
+	config.Timeout = time.Hour // a simulated device may take what it takes
 	d, err := cuda.Open(config)
 	if err != nil {
 		tb.Fatal(err)
