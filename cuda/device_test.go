@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"refrain/cuda/cudatest"
 )
 
 func TestOpen(t *testing.T) {
@@ -241,6 +243,26 @@ func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
 		if err := f.open(b, tested).Close(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A launch that fails half made for want of memory leaves the device nothing to do: the scan after it has other tables.
+func TestNoMemoryForALaunch(t *testing.T) {
+	f := newFake(t)
+	for call, after := range map[string]int32{"cuMemsetD32Async": 1, "cuLaunchKernel": 1, "cuMemcpyDtoHAsync": 2} {
+		for _, order := range cudatest.Orders() {
+			t.Run(call+" "+order.String(), func(t *testing.T) {
+				d := f.open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 1 })
+				random := rand.New(rand.NewPCG(20, 20))
+				table := MustTable(t, d, random, 2, 500)
+				f.Order(order)
+				f.Fail(call, after, cudatest.OutOfMemory)
+				if err := d.Scan(newFlood(3, table, 0, 500).batch(), func(Hit) {}); !errors.Is(err, ErrMemory) || d.Lost() {
+					t.Fatalf("got %v, want ErrMemory alone", err)
+				}
+				newWholeQuestion(random, 60, table).ask(t, d, nil)
+			})
 		}
 	}
 }

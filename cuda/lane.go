@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"math/bits"
 
@@ -122,10 +123,23 @@ func (l *lane) finish(parts []part, visit func(Hit)) error {
 }
 
 func (l *lane) compare(parts []part, visit func(Hit)) error {
-	if err := l.device.within(func() error { return l.launch(parts) }); err != nil {
+	if err := l.begin(parts); err != nil {
 		return err
 	}
 	return l.finish(parts, visit)
+}
+
+// begin launches the kernel. Where memory is short in the middle of it, what is on its way already is waited for: the lane and its
+// tables are the next scan's.
+func (l *lane) begin(parts []part) error {
+	d := l.device
+	err := d.within(func() error { return l.launch(parts) })
+	if errors.Is(err, ErrMemory) {
+		if lost := cmp.Or(d.awaitStream(d.staging.stream), d.awaitStream(l.stream)); lost != nil {
+			return lost
+		}
+	}
+	return err
 }
 
 func (l *lane) halve(parts []part, visit func(Hit)) error {

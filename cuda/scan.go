@@ -37,7 +37,7 @@ func (d *Device) begin(b *Batch, k *kernel) error {
 	b.lane = <-d.lanes
 	b.lane.batch, b.lane.kernel, b.lane.timed, b.lane.busy = b, k, timed, 0
 	d.last.Store(k)
-	if err := d.within(func() error { return b.lane.launch(b.parts) }); err != nil {
+	if err := b.lane.begin(b.parts); err != nil {
 		b.end()
 		return fmt.Errorf("scan: %w", err)
 	}

@@ -126,15 +126,21 @@ func (m *matcher) rows(q int) (shard.Rows, error) {
 	return d, nil
 }
 
-// gone drops the window of a partition that was lost.
+// gone drops the window of a partition that was lost. A GPU may take its time to give the window back, for which metrics do not wait.
 func (m *matcher) gone(q int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if d := m.detectors[q]; d != nil {
+	if d := m.remove(q); d != nil {
 		d.Release()
 	}
+}
+
+// remove is the window of a partition, which is not among those here any more; nil where there was none.
+func (m *matcher) remove(q int) *detector.Partition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.detectors[q]
 	delete(m.detectors, q)
 	m.here.Store(int64(len(m.detectors)))
+	return d
 }
 
 // windows are those that are here, by rising partition.

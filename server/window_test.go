@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"refrain/cuda"
 	"refrain/detector"
 	"refrain/hashcodes"
+	"refrain/sigstore"
 )
 
 // TestNoGPU: one sentence says why there is none and what to do, by the name that the setting has.
@@ -76,6 +78,52 @@ func TestGoneWindowsGiveBack(t *testing.T) {
 			t.Errorf("step %d: %d windows have a place, want %d", step, got, want.windows)
 		}
 	}
+}
+
+// slowIndex takes its time to close, as one on a GPU that hangs.
+type slowIndex struct {
+	sigstore.Index
+	closing, closed chan struct{}
+}
+
+func (x slowIndex) Close() error {
+	close(x.closing)
+	<-x.closed
+	return nil
+}
+
+// TestGoneWindowsHoldNobodyUp: metrics do not wait for a window that is given back.
+func TestGoneWindowsHoldNobodyUp(t *testing.T) {
+	window, err := windowConfig(Default().Window, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing, closed := make(chan struct{}), make(chan struct{})
+	window.Engine = func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return func(rows sigstore.Rows) sigstore.Index {
+			return slowIndex{detector.Prefix(b, m)(rows), closing, closed}
+		}
+	}
+	m := &matcher{window: window, detectors: map[int]*detector.Partition{}}
+	m.slots = []*windowSlot{{of: m, model: hashcodes.Default()}}
+	if _, err := m.rows(0); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() { m.gone(0) })
+	<-closing
+	asked := make(chan int, 1)
+	all.Go(func() { asked <- len(m.windows()) })
+	select {
+	case n := <-asked:
+		if n != 0 {
+			t.Errorf("%d windows are here, want none", n)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("who asks for the windows waits for one that goes")
+	}
+	close(closed)
+	all.Wait()
 }
 
 // TestShareOfMatches: a look-up that matches no more than it may is hardly ever cut because of how its matches fall on
