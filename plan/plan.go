@@ -28,7 +28,7 @@ type Result struct {
 	WorkerPartitions int    `json:"workerPartitions"` // that a worker owns: it serves them side by side
 	GPUs             int    `json:"gpus"`             // in all workers
 
-	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
+	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid, or nothing can
 	Grid       *Grid    `json:"grid"`       // the smallest grid, where it takes a quarter fewer workers than what is planned
 	HandOver   HandOver `json:"handOver"`
 
@@ -79,7 +79,7 @@ type Share struct {
 type Alternative struct {
 	Engine       string  `json:"engine"`
 	Workers      int     `json:"workers"`    // 0: no number of workers would do
-	IsRunnable   bool    `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
+	IsRunnable   bool    `json:"isRunnable"` // refrain serve can run it; false: it takes a grid, or nothing can
 	GPUs         int     `json:"gpus"`
 	Memory       float64 `json:"memory"` // bytes, of all workers
 	LookupMicros float64 `json:"lookupMicros"`
