@@ -28,7 +28,7 @@ type Result struct {
 	WorkerPartitions int    `json:"workerPartitions"` // that a worker owns: it serves them side by side
 	GPUs             int    `json:"gpus"`             // in all workers
 
-	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid, or nothing can
+	IsRunnable bool     `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
 	Grid       *Grid    `json:"grid"`       // the smallest grid, where it takes a quarter fewer workers than what is planned
 	HandOver   HandOver `json:"handOver"`
 
