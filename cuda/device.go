@@ -100,11 +100,12 @@ type Device struct {
 	hangs atomic.Bool            // a thread is left in the driver
 	last  atomic.Pointer[kernel] // launched
 
+	budget int64        // bytes of device memory, since Open
+	used   atomic.Int64 // changed with mu held
+
 	choice  sync.Mutex // trials go one after the other
 	mu      sync.Mutex // for all below
 	closed  bool
-	budget  int64
-	used    atomic.Int64
 	tables  map[*Rows]struct{}
 	staging staging
 	chosen  [maxWords + 1]*kernel // by words of a signature

@@ -79,7 +79,7 @@ type Share struct {
 type Alternative struct {
 	Engine       string  `json:"engine"`
 	Workers      int     `json:"workers"`    // 0: no number of workers would do
-	IsRunnable   bool    `json:"isRunnable"` // refrain serve can run it; false: it takes a grid
+	IsRunnable   bool    `json:"isRunnable"` // refrain serve can run it; false: it takes a grid, or nothing can
 	GPUs         int     `json:"gpus"`
 	Memory       float64 `json:"memory"` // bytes, of all workers
 	LookupMicros float64 `json:"lookupMicros"`

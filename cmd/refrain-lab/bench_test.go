@@ -202,6 +202,7 @@ func TestBenchUsage(t *testing.T) {
 		"posts -5: want 1 or more, or 0 for all":  {"gpu-detect", "--posts", "-5"},
 		"want two or more, each once":             {"gpu-detect", "--engines", "cuda"},
 		"rows [0 5]: want more than 0":            {"growth", "--rows", "0,5"},
+		"there is no engine \"nope\"":             {"growth", "--engines", "nope"},
 		"brokers: \"rabbit\", want kafka or nats": {"cluster", "--brokers", "rabbit"},
 	} {
 		if status, _, errs := runBenchCommand(t, args...); status != cli.ExitUsage || !strings.Contains(errs, want) {

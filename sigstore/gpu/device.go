@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"refrain/cuda"
 	"refrain/hashcodes"
@@ -61,7 +60,6 @@ type Device struct {
 	cuda    *cuda.Device
 	log     *slog.Logger
 	windows int
-	lost    atomic.Bool // a window of it has fallen back to the CPU
 }
 
 // OpenDevices opens them. Of all that there are those that fail are left out, with a warning; one that is named has to work.
@@ -160,7 +158,7 @@ func (d *Devices) Take() *Device {
 	defer d.mu.Unlock()
 	best := d.all[0]
 	for _, device := range d.all[1:] {
-		if lost := device.lost.Load(); lost != best.lost.Load() {
+		if lost := device.Lost(); lost != best.Lost() {
 			if !lost {
 				best = device
 			}
@@ -195,30 +193,19 @@ func (d *Devices) Usage() []Usage {
 	all := make([]Usage, len(d.all))
 	for i, device := range d.all {
 		used, budget := device.cuda.Memory()
-		all[i] = Usage{device.number, device.cuda.Name(), device.windows, used, budget, device.Lost() || device.cuda.Lost()}
+		all[i] = Usage{device.number, device.cuda.Name(), device.windows, used, budget, device.Lost()}
 	}
 	return all
 }
 
-// Lost reports whether the device has failed a window.
-func (d *Device) Lost() bool { return d.lost.Load() }
+// Lost reports whether the device has failed.
+func (d *Device) Lost() bool { return d.cuda.Lost() }
 
-// Engine is that of one of its windows. cpu takes over when the device is lost; once it has failed one window, no other tries
-// it again.
+// Engine is that of one of its windows. cpu takes over when the device is lost; once it is, no window tries it again.
 func (d *Device) Engine(bounds *hashcodes.Bounds, words int, cpu sigstore.Engine) sigstore.Engine {
 	cfg := Default()
-	cfg.Device, cfg.Bounds, cfg.Words, cfg.Logger = d.cuda, bounds, words, d.log
-	cfg.CPU = func(rows sigstore.Rows) sigstore.Index {
-		d.lost.Store(d.cuda.Lost())
-		return cpu(rows)
-	}
-	onDevice := New(cfg)
-	return func(rows sigstore.Rows) sigstore.Index {
-		if d.Lost() {
-			return cpu(rows)
-		}
-		return onDevice(rows)
-	}
+	cfg.Device, cfg.Bounds, cfg.Words, cfg.CPU, cfg.Logger = d.cuda, bounds, words, cpu, d.log
+	return New(cfg)
 }
 
 // Close gives all of them back. Windows that are still there go on without.

@@ -121,9 +121,6 @@ func (f *Finder) open() (*Devices, error) {
 func (f *Finder) measure(of measured) (Speed, error) {
 	s, err := measure(of.device.cuda, of.words)
 	name, bits := of.device.cuda.Name(), 32*of.words
-	if errors.Is(err, cuda.ErrDeviceLost) {
-		of.device.lost.Store(true)
-	}
 	if err != nil {
 		f.cfg.logger().Warn("engine: auto goes without a GPU, which cannot be measured", "error", err, "device", name, "bits", bits)
 		return s, err

@@ -14,7 +14,6 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"refrain/cuda"
 	"refrain/hashcodes"
@@ -48,33 +47,27 @@ const (
 	pass          = 128
 )
 
-// New makes the engine. Once the device has failed one window of it, no other tries it again.
+// New makes the engine. Once the device is lost, no index tries it again.
 func New(cfg Config) sigstore.Engine {
-	shared := &state{}
+	told := &sync.Once{}
 	return func(rows sigstore.Rows) sigstore.Index {
-		x := &index{cfg: cfg, source: rows, state: shared}
-		if shared.lost.Load() {
+		x := &index{cfg: cfg, source: rows, told: told}
+		if cfg.Device.Lost() {
 			x.cpu = cfg.CPU(rows)
 		}
 		return x
 	}
 }
 
-// state is what the indexes of an engine know together: a window makes itself a new one now and then.
-type state struct {
-	lost atomic.Bool
-	full sync.Once // told that the device has no room
-}
-
 // index holds the signatures of a window.
 type index struct {
-	cfg    Config
-	source sigstore.Rows
-	*state
+	cfg      Config
+	source   sigstore.Rows
 	first    uint32 // number of the oldest block
 	blocks   []*block
 	cpu      sigstore.Index // instead of all this, once the device is lost
 	full     bool           // the device had no room since a block was last dropped
+	told     *sync.Once     // that it had none: by all indexes of an engine, of which a window makes itself a new one now and then
 	searches [2]search
 }
 
@@ -162,7 +155,7 @@ func (x *index) send(b *band) error {
 
 func (x *index) logFull() {
 	x.full = true
-	x.state.full.Do(func() {
+	x.told.Do(func() {
 		used, budget := x.cfg.Device.Memory()
 		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used,
 			"budget", budget)
@@ -172,9 +165,6 @@ func (x *index) logFull() {
 // fallBack gives all rows to an engine on the CPU.
 func (x *index) fallBack(err error) {
 	x.cfg.Logger.Error("gpu: the device cannot go on; the CPU does, alone", "error", err, "device", x.cfg.Device.Name())
-	if errors.Is(err, cuda.ErrDeviceLost) { // and not only too full
-		x.lost.Store(true)
-	}
 	blocks := x.blocks
 	_ = x.Close()
 	x.cpu, x.searches = x.cfg.CPU(x.source), [2]search{}

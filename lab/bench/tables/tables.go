@@ -90,7 +90,7 @@ func wantSome(name string, values []string) error {
 func (c *Config) engine(name string) (detector.Engine, error) {
 	i := slices.IndexFunc(c.Engines, func(e Engine) bool { return e.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no engine %q", name)
+		return nil, optionError("there is no engine %q", name)
 	}
 	return c.Engines[i].Make, nil
 }
