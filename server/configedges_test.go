@@ -54,7 +54,7 @@ func TestValidateEdges(t *testing.T) {
 		d := Default()
 		w.Name, w.URL = "hook", "https://example.org/"
 		if w.Secrets == nil {
-			w.Secrets = []Secret{"whsec_x"}
+			w.Secrets = []Secret{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLwSwAAAAAAAA"}
 		}
 		d.Publish.Webhooks = []Webhook{w}
 		return d
@@ -106,6 +106,10 @@ func TestValidateEdges(t *testing.T) {
 		{"publish.webhooks[0].batch: want 0 to 100", hook(Webhook{Batch: 101})},
 		{"publish.webhooks[0].threshold", hook(Webhook{Threshold: "2"})},
 		{"publish.webhooks[0].allow: \"10.0.0.1\": want a network", hook(Webhook{Allow: []string{"10.0.0.1"}})},
+		{"publish.webhooks[0]: secret 1: want whsec_ and base64", hook(Webhook{Secrets: []Secret{"plain"}})},
+		{"publish.webhooks[0]: header \"Host\": set by delivery itself", hook(Webhook{Headers: map[string]Secret{"Host": "x"}})},
+		{"publish.webhooks[0]: retries: -1s, want a time above 0", hook(Webhook{Retries: []time.Duration{-time.Second}})},
+		{"publish.webhooks[0]: event type \"reuse\": want", hook(Webhook{Types: []string{"reuse"}})},
 		{"lookup.store: \"disk\"", with(func(c *Config) { c.Lookup.Store = "disk" })},
 	} {
 		err := test.c.Validate()

@@ -174,8 +174,21 @@ func (v *validation) publish(p *Publish) {
 	for i := range p.Webhooks {
 		key := fmt.Sprintf("publish.webhooks[%d]", i)
 		name(key, p.Webhooks[i].Name)
+		before := len(*v)
 		v.webhook(key, &p.Webhooks[i])
+		if len(*v) == before {
+			v.endpoint(key, &p.Webhooks[i])
+		}
 	}
+}
+
+// endpoint asks who will deliver, of settings that are right as far as the file goes.
+func (v *validation) endpoint(key string, w *Webhook) {
+	cfg, err := webhookConfig(w)
+	if err == nil {
+		err = cfg.Check()
+	}
+	v.want(err == nil, key, strings.ReplaceAll(fmt.Sprint(err), "\n", "; "))
 }
 
 func (v *validation) webhook(key string, w *Webhook) {

@@ -182,17 +182,23 @@ func (i *inspection) posts(ctx context.Context, r *inspect.Report) error {
 	}
 	defer src.Close()
 	const shown = 3
-	for left := shown; left > 0; {
+	complaints, refused := i.main.complaints(), 0
+	defer func() { _ = complaints.end() }() // without letters nothing can fail
+	for left, first := shown, true; left > 0; first = false {
 		b, err := src.Next(ctx)
+		if first && err == nil {
+			i.skipped(&b)
+		}
 		if left == shown && err == nil {
-			i.refused(&b)
+			complaints.tell(&b)
+			refused += len(b.Rejected)
 		}
 		for n := range b.Posts[:min(left, len(b.Posts))] {
 			i.post(&b.Posts[n])
 		}
 		left -= min(left, len(b.Posts))
 		switch {
-		case errors.Is(err, io.EOF) && left == shown:
+		case left == shown && (errors.Is(err, io.EOF) || refused >= inspect.Records): // those behind it will be no other
 			return errNothingMaps
 		case errors.Is(err, io.EOF):
 			return nil
@@ -203,17 +209,14 @@ func (i *inspection) posts(ctx context.Context, r *inspect.Report) error {
 	return nil
 }
 
-var errNothingMaps = errors.New("no record is a post as these flags have it; stderr says why, and --map id=uri,text=body names fields")
+var errNothingMaps = errors.New("no record looked at is a post as these flags have it; stderr says why, and --map id=uri,text=body names fields")
 
-// refused says what of a batch is no post.
-func (i *inspection) refused(b *ingest.Batch) {
+// skipped says how much of a batch is meant to be no post.
+func (i *inspection) skipped(b *ingest.Batch) {
 	if b.Skipped > 0 {
 		fmt.Fprintf(i.main.Stdout, "Of the first %d records %d are left out, as the preset says.\n",
 			len(b.Posts)+len(b.Rejected)+b.Skipped, b.Skipped)
 	}
-	complaints := i.main.complaints()
-	complaints.tell(b)
-	_ = complaints.end() // without letters nothing can fail
 }
 
 // post shows a post as the detector sees it.

@@ -23,6 +23,11 @@ func TestInspect(t *testing.T) {
 		{"-", `{"name":"x","posts":{"list":[{"uri":"u1","body":"One"},{"uri":"u2","body":"Two"}]}}`, []string{
 			"refrain detect --records posts.list --map id=uri,text=body -", "u1\n", "No field looks like a time"}},
 		{"-", `{"id":"1","text":"as it should be"}`, []string{"-: JSON lines; 1 record", "1\n  as it should be", "refrain detect -\n"}},
+		{"-", "id,author,text\n1,ann,\"as it, should be\"\n2,ben,so\n", []string{"-: a table; 2 records", "1 by ann\n  as it, should be",
+			"refrain detect --format csv -\n"}},
+		{"-", "id;author;text\n1;ann;as it should be\n2;ben;so\n", []string{"-: a table with semicolons between its columns; 2 records",
+			"1 by ann\n  as it should be", "refrain detect --format csv -\n"}},
+		{"-", "it was, so he said\nand so it was\n", []string{"-: JSON lines; 2 records", "No field looks like the id"}},
 		{"-", `{"a":1}`, []string{"No field looks like the id", "No field looks like the text"}},
 		{"--map text=a -", `{"a":"b","id":"1"}`, []string{"refrain detect --map text=a -", "1\n"}},
 		{presets + "/twitter-v1.jsonl", "", []string{"--preset twitter-v1 "}},
@@ -183,7 +188,7 @@ func TestInspectNothing(t *testing.T) {
 		{"a.json", `{"0":{"id":1,"text":"a"},"1":{"id":2,"text":"b"}}`, `orient="index"`},
 		{"a.json", `{"columns":["id","text"],"index":[0],"data":[[1,"a"]]}`, `orient="split"`},
 		{"a.json", `{"@context":"https://www.w3.org/ns/activitystreams","id":"x","orderedItems":["https://a.example/1"]}`,
-			"no record is a post"},
+			"no record looked at is a post"},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
@@ -195,6 +200,21 @@ func TestInspectNothing(t *testing.T) {
 		if status == 0 || !strings.Contains(stderr.String(), c.want) || strings.Contains(out.String(), "refrain detect") {
 			t.Errorf("%s %s: status %d, want %q in\n%s%s", c.name, c.content, status, c.want, &out, &stderr)
 		}
+	}
+}
+
+// TestInspectGivesUp: of a file without posts, however long, each reason is told ten times and once more, and not all is read.
+func TestInspectGivesUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte(strings.Repeat("it was so\n", 100_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	m := Main{Stdout: io.Discard, Stderr: &stderr}
+	status := m.Run(t.Context(), []string{"inspect", path})
+	lines := strings.Count(stderr.String(), "\n")
+	if status != 1 || lines != 12 || strings.Contains(stderr.String(), ":9000") || strings.Contains(stderr.String(), "and 99,") {
+		t.Errorf("status %d, %d lines, want 1 and 12:\n%.2000s", status, lines, &stderr)
 	}
 }
 

@@ -63,7 +63,7 @@ func (r *Report) read(ctx context.Context) error {
 		s = r.decoded(ctx, s)
 	}
 	r.take(s)
-	if s.Format == "text" && r.file.Format == "" && isTable(s.Records) {
+	if r.file.Format == "" && (s.Format == "text" && isTable(s.Records) || s.Format == "jsonl" && len(r.Fields) == 0) {
 		r.readTable(ctx)
 	}
 	return r.unusable()
@@ -104,7 +104,8 @@ func (r *Report) decoded(ctx context.Context, s file.Sample) file.Sample {
 	return again
 }
 
-// readTable reads a text as the table with tabs that it is, as Excel's "Unicode Text" and what is copied from a sheet.
+// readTable reads as a table what has another name, or none: Excel's "Unicode Text", what is copied from a sheet, stdin. It is
+// one where a column is called as texts are.
 func (r *Report) readTable(ctx context.Context) {
 	text := *r
 	open := r.open

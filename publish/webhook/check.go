@@ -17,17 +17,27 @@ import (
 
 const maxBatch = 100
 
-// check reports everything that is wrong with the configuration, and reads what has to be read of it. What it says
-// shows no secret.
+// Check reports everything that is wrong with a configuration, before there is anything to deliver from. What it says shows no
+// secret.
+func (c *Config) Check() error {
+	e := Endpoint{Config: *c}
+	return errors.Join(e.checkConfig()...)
+}
+
+// check is Check, and keeps what has to be read of the configuration.
 func (e *Endpoint) check() error {
 	errs := []error{check.Set("topic", e.deps.Topic != nil), check.Set("logger", e.deps.Logger != nil)}
+	return errors.Join(append(errs, e.checkConfig()...)...)
+}
+
+func (e *Endpoint) checkConfig() (errs []error) {
 	if !validName.MatchString(e.Name) || strings.Contains(e.Name, "..") {
 		errs = append(errs, errors.New("name: want letters, digits and any of -_. between them"))
 	}
 	if err := e.readURL(); err != nil {
 		errs = append(errs, fmt.Errorf("url: %w", err))
 	}
-	return errors.Join(slices.Concat(errs, e.readSecrets(), e.checkHeaders(), e.checkNumbers())...)
+	return slices.Concat(errs, e.readSecrets(), e.checkHeaders(), e.checkNumbers())
 }
 
 func (e *Endpoint) readSecrets() (errs []error) {
