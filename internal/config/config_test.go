@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,15 @@ func TestBadValuesInFile(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
 	wantParts(t, err, "none.yaml", "no such file")
+}
+
+// A file without an end is no configuration, and does not take all memory.
+func TestEndlessFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no /dev/zero")
+	}
+	_, err := Load("/dev/zero", nil)
+	wantParts(t, err, "/dev/zero", "more than 16")
 }
 
 func TestEnvironmentOverridesFile(t *testing.T) {
