@@ -145,7 +145,7 @@ func read(path string, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: damaged: %w; give another folder, or remove this one", path, err)
 	}
 	return nil
 }

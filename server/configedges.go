@@ -10,6 +10,7 @@ import (
 	kafkasource "refrain/ingest/kafka"
 	"refrain/ingest/mapping"
 	natssource "refrain/ingest/nats"
+	"refrain/internal/smallfile"
 )
 
 // Auth says who may use the API. Without tokens it is open to whoever reaches it, and listens on loopback only.
@@ -31,6 +32,9 @@ type Token struct {
 // Secret is a password or key, or where it stands: env:NAME or file:PATH. It prints as ***.
 type Secret string
 
+// maxSecret is more than any secret has: a larger file is another one.
+const maxSecret = 64 << 10
+
 // Read returns the secret itself. A file's line end is not part of it.
 func (s Secret) Read() (string, error) {
 	if name, ok := strings.CutPrefix(string(s), "env:"); ok {
@@ -41,7 +45,7 @@ func (s Secret) Read() (string, error) {
 		return v, nil
 	}
 	if path, ok := strings.CutPrefix(string(s), "file:"); ok {
-		b, err := os.ReadFile(path)
+		b, err := smallfile.Read(path, maxSecret)
 		if err != nil {
 			return "", err
 		}

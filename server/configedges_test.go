@@ -26,7 +26,7 @@ func TestSecretIsReadWhereItStands(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", string(s), got, err, want)
 		}
 	}
-	for _, s := range []Secret{"env:NO_SUCH_VARIABLE", "file:/no/such/file"} {
+	for _, s := range []Secret{"env:NO_SUCH_VARIABLE", "file:/no/such/file", "file:/dev/zero"} {
 		if _, err := s.Read(); err == nil {
 			t.Errorf("%s: no error", string(s))
 		}

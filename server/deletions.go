@@ -75,7 +75,7 @@ func (d *deletions) append(ctx context.Context, unknown []feed.Tombstone) error 
 	}
 	err := d.split.Delete(ctx, unknown)
 	if errors.Is(err, topic.ErrFull) {
-		return fmt.Errorf("%w: topics.control_bytes is reached: %w", ingest.ErrDeletionsFull, err)
+		return fmt.Errorf("%w: topics.control_bytes is reached, or the disk is full: %w", ingest.ErrDeletionsFull, err)
 	}
 	return err
 }

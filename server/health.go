@@ -226,7 +226,7 @@ func (n *node) checkRoom(ctx context.Context) error {
 	case n.wasFull:
 		return fmt.Errorf("%d of topics.sentence_bytes = %d bytes are left", max(0, left), size.MaxBytes)
 	case n.split != nil && n.split.Full():
-		return fmt.Errorf("posts were refused that are too many for the %d of topics.sentence_bytes = %d bytes that are left", left, size.MaxBytes)
+		return fmt.Errorf("posts were refused for want of room: %d of topics.sentence_bytes = %d bytes are left, unless the disk is full", left, size.MaxBytes)
 	}
 	return nil
 }

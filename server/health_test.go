@@ -183,7 +183,9 @@ func TestRefusedPostsCountAsFull(t *testing.T) {
 	if status := s.post(t, 0, 1); status != http.StatusServiceUnavailable {
 		t.Fatalf("status %d", status)
 	}
-	s.mustBecome(t, "sentence_topic_full")
+	if body := s.mustBecome(t, "sentence_topic_full"); !strings.Contains(body, "are left, unless the disk is full") {
+		t.Errorf("the disk may be full, and is not named: %s", body)
+	}
 }
 
 // refusing is a topic without room for what is large.

@@ -139,6 +139,11 @@ func TestBackfillFails(t *testing.T) {
 	if stderr, status := runBackfill(t, "--out", filepath.Join(dir, "b"), other); status != 0 || !strings.Contains(stderr, "all that were refused are in ") {
 		t.Errorf("status %d, got %q", status, stderr)
 	}
+	mustWriteFile(t, filepath.Join(dir, "b", "manifest.json"), []byte("{"))
+	if stderr, status := runBackfill(t, "--out", filepath.Join(dir, "b"), other); status != exitFailure ||
+		!strings.Contains(stderr, "manifest.json: damaged: ") || !strings.Contains(stderr, "give another folder, or remove this one") {
+		t.Errorf("status %d, got %q", status, stderr)
+	}
 	mustWriteFile(t, other, []byte(`{"uri":"a","body":"b"}`+"\n"))
 	if stderr, status := runBackfill(t, "--out", filepath.Join(dir, "d"), other); status != exitFailure || !strings.Contains(stderr, "say so: --map text=body") {
 		t.Errorf("status %d, got %q", status, stderr)

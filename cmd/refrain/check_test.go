@@ -58,6 +58,11 @@ func TestCheckExitStatus(t *testing.T) {
 	}
 	check(exitUsage, "", "want one")
 	check(exitUsage, "", "not a data directory", t.TempDir())
+	closed := t.TempDir() // one that cannot be looked into may be a data directory all the same
+	if err := os.Symlink("jetstream", filepath.Join(closed, "jetstream")); err != nil {
+		t.Fatal(err)
+	}
+	check(exitFailure, "", "data directory "+closed+": stat ", closed)
 	path := filepath.Join(dir, "jetstream", "$G", "streams", "control", "msgs", "1.blk")
 	b, err := os.ReadFile(path)
 	if err != nil {

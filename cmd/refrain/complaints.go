@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"refrain/ingest"
+	"refrain/internal/terminal"
 	"refrain/internal/units"
 )
 
@@ -48,6 +49,7 @@ func (c *complaints) tell(b *ingest.Batch) {
 }
 
 func (c *complaints) line(location, reason string) {
+	reason = terminal.Clean(reason) // it may name fields of the post, and quote it
 	kind := kindOf(reason)
 	if c.kinds[kind] == nil && len(c.kinds) >= maxKinds {
 		kind = ""

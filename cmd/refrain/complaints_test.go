@@ -57,3 +57,20 @@ func TestOneReasonIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsAreClean: what a post brings along, as the name of a field, moves no cursor of the terminal that shows the reason.
+func TestReasonsAreClean(t *testing.T) {
+	for name, post := range map[string]string{
+		"a name given twice": `{"id":"1","text":"a","\u001b[2Jx":1,"\u001b[2Jx":2}`,
+		"a C1 control":       `{"id":"1","text":"a","\u009b2Jx":1,"\u009b2Jx":2}`,
+	} {
+		for _, args := range [][]string{{"detect"}, {"detect", "--strict"}, {"sentences"}, {"inspect", "-"}} {
+			var out, stderr bytes.Buffer
+			m := Main{Stdin: strings.NewReader(post + "\n"), Stdout: &out, Stderr: &stderr}
+			m.Run(t.Context(), args)
+			if got := stderr.String(); !strings.Contains(got, "given twice") || strings.ContainsAny(got, "\u001b\u009b") {
+				t.Errorf("%s, %v: %q", name, args, got)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/internal/explain"
+	"refrain/internal/terminal"
 	"refrain/text"
 )
 
@@ -78,7 +79,7 @@ func printSentences(b *strings.Builder, name string, sentences []explain.Sentenc
 		fmt.Fprintf(b, "\n%s has no sentence.\n", name)
 	}
 	for i, s := range sentences {
-		fmt.Fprintf(b, "\n%s%d  %s\n", name, i, s.Text)
+		fmt.Fprintf(b, "\n%s%d  %s\n", name, i, terminal.Clean(s.Text))
 		fmt.Fprintf(b, "    tokens     %s\n", strings.Join(s.Tokens, " · "))
 		fmt.Fprintf(b, "    compared   %t (%d distinct tokens)\n", s.Compared, s.Size)
 		fmt.Fprintf(b, "    signature  %s\n", s.Signature)

@@ -64,6 +64,8 @@ func (i *inspection) run(ctx context.Context) (err error) {
 	if err := i.in.check(); err != nil {
 		return err
 	}
+	out := &remembering{Writer: i.main.Stdout}
+	i.main = &Main{Stdin: i.main.Stdin, Stdout: out, Stderr: i.main.Stderr}
 	if i.path == "-" {
 		if i.stdin, err = io.ReadAll(io.LimitReader(i.main.Stdin, maxStdin)); err != nil {
 			return err
@@ -83,7 +85,21 @@ func (i *inspection) run(ctx context.Context) (err error) {
 		return err
 	}
 	i.start(report)
-	return nil
+	return out.failed
+}
+
+// remembering keeps the first error of writing, so that not every line has to ask for it.
+type remembering struct {
+	io.Writer
+	failed error
+}
+
+func (r *remembering) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if r.failed == nil {
+		r.failed = err
+	}
+	return n, err
 }
 
 // config is how the file is opened, without a mapping.
@@ -109,7 +125,7 @@ func (i *inspection) fields(r *inspect.Report) {
 		fmt.Fprintf(table, "  %s\t%d %%\t%s\t%s\n", terminal.Clean(f.Path), 100*f.Count/max(1, len(r.Records)), f.Kind,
 			terminal.Clean(inspect.Short(f.Example, 60)))
 	}
-	_ = table.Flush() // as for every line here: whoever has closed stdout does not read on
+	_ = table.Flush() // run asks whether all was written
 }
 
 var formatWords = map[string]string{

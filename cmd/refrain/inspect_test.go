@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -225,5 +226,16 @@ func TestInspectMixedEncodings(t *testing.T) {
 	m.Run(t.Context(), []string{"inspect", "--format", "csv", "-"})
 	if !strings.Contains(out.String(), "1 of 2 records are not UTF-8") || strings.Contains(out.String(), "detect --encoding") {
 		t.Errorf("got\n%s", &out)
+	}
+}
+
+// TestInspectFullDisk: what cannot be written is a failure.
+func TestInspectFullDisk(t *testing.T) {
+	for _, room := range []int{0, 60} {
+		var stderr bytes.Buffer
+		m := Main{Stdin: strings.NewReader(`{"id":"1","text":"The ferry leaves at noon"}`), Stdout: &full{room}, Stderr: &stderr}
+		if status := m.Run(t.Context(), []string{"inspect", "-"}); status != exitFailure || !strings.Contains(stderr.String(), syscall.ENOSPC.Error()) {
+			t.Errorf("room for %d bytes: status %d, and on stderr: %s", room, status, &stderr)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"refrain/internal/output"
+	"refrain/internal/smallfile"
 	"refrain/text"
 )
 
@@ -82,9 +82,12 @@ func (f *outputFlags) filter(m text.Measure) (output.Filter, error) {
 	return filter, nil
 }
 
+// maxList is the size of a list at most: some ten million authors.
+const maxList = 256 << 20
+
 // readList reads what stands in the lines of a file, without the spaces around it; empty lines are none.
 func readList(path string) (list []string, err error) {
-	data, err := os.ReadFile(path)
+	data, err := smallfile.Read(path, maxList)
 	if err != nil {
 		return nil, err
 	}

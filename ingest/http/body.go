@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -111,10 +112,10 @@ func (u *upload) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, 
 		ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, slot: u.slot,
 	}
 	sent := http.MaxBytesReader(w, awaited, h.cfg.MaxBody)
-	switch e := r.Header.Get("Content-Encoding"); e {
+	switch e := r.Header.Get("Content-Encoding"); strings.ToLower(e) { // RFC 9110, 8.4.1
 	case "", "identity":
 		return &cappedReader{r: sent, left: h.cfg.MaxBody, limit: h.cfg.MaxBody}, nil
-	case "gzip":
+	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(sent)
 		if err != nil {
 			return nil, fmt.Errorf("gzip: %w", err)

@@ -97,7 +97,7 @@ func (c *Config) zone() (*time.Location, error) {
 		return nil, nil
 	}
 	zone, err := time.LoadLocation(c.Timezone)
-	if err != nil {
+	if err != nil || zone == time.Local { // "Local" would be another zone on another machine
 		return nil, fmt.Errorf("%q: want a name of the IANA database, as Europe/Berlin, or UTC", c.Timezone)
 	}
 	return zone, nil

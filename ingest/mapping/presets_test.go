@@ -91,6 +91,7 @@ func TestSettings(t *testing.T) {
 		`preset: "myspace": want twitter-v1,`: {Preset: "myspace"},
 		"map: field map":                      {Map: "a"},
 		"timezone: ":                          {Timezone: "Mars"},
+		"timezone: \"Local\"":                 {Timezone: "Local"},
 		"time_format: ":                       {TimeFormat: "%d"},
 		"keep: ":                              {Keep: []string{"text"}},
 		"link: ":                              {Link: "ftp://{id}"},

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"refrain/internal/terminal"
 )
 
 // Main is a program without its process: tests run it as the binary does.
@@ -66,7 +68,7 @@ func (m *Main) Run(ctx context.Context, args []string, root func() *cobra.Comman
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(m.Stderr, "%s: %v\n", top.Name(), err)
+	fmt.Fprintf(m.Stderr, "%s: %s\n", top.Name(), terminal.CleanLines(err.Error())) // it may quote what was read
 	if wrong := (usageError{}); errors.As(err, &wrong) {
 		fmt.Fprintf(m.Stderr, "See '%s --help'.\n", cmd.CommandPath())
 		return ExitUsage

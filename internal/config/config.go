@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"refrain/internal/smallfile"
 	"refrain/server"
 )
 
@@ -28,8 +28,11 @@ func Load(path string, environ []string) (server.Config, error) {
 	return c, readEnvironment(&c, environ)
 }
 
+// maxBytes is more than any configuration has.
+const maxBytes = 16 << 20
+
 func readFile(c *server.Config, path string) error {
-	data, err := os.ReadFile(path)
+	data, err := smallfile.Read(path, maxBytes)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}

@@ -123,6 +123,12 @@ func TestMissingFile(t *testing.T) {
 	wantParts(t, err, "none.yaml", "no such file")
 }
 
+// A file without an end is no configuration, and does not take all memory.
+func TestEndlessFile(t *testing.T) {
+	_, err := Load("/dev/zero", nil)
+	wantParts(t, err, "/dev/zero", "more than 16")
+}
+
 func TestEnvironmentOverridesFile(t *testing.T) {
 	path := mustWrite(t, "http: 127.0.0.1:9000\nworkers: 3\nwindow: {span: 48h}\n")
 	got, err := Load(path, []string{

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"refrain/lookup/boltstore"
 	"refrain/models"
@@ -47,8 +48,10 @@ var ErrNoData = errors.New("not a data directory")
 // Check verifies a directory, and returns how many findings there were. The error says why it could not be checked; an
 // *jetstream.InUseError, that a server uses it; a *FormatError, that a newer program has written there.
 func Check(ctx context.Context, cfg Config) (findings int, err error) {
-	if _, err := os.Stat(blocks.Dir(cfg.Dir)); err != nil {
+	if _, err := os.Stat(blocks.Dir(cfg.Dir)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return 0, fmt.Errorf("%s: %w: it has no topics (%w)", cfg.Dir, ErrNoData, errors.Unwrap(err))
+	} else if err != nil {
+		return 0, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
 	}
 	lock, err := jetstream.Hold(cfg.Dir)
 	if err != nil {

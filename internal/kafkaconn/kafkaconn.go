@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"refrain/internal/kafkaconn/frames"
+	"refrain/internal/smallfile"
 	"refrain/internal/traffic"
 )
 
@@ -100,7 +100,7 @@ func tlsConfig(t *TLS) (*tls.Config, error) {
 	}
 	cfg := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
+		pem, err := smallfile.Read(t.CA, maxPEM)
 		if err != nil {
 			return nil, fmt.Errorf("ca: %w", err)
 		}
@@ -110,13 +110,28 @@ func tlsConfig(t *TLS) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" || t.Key != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		pair, err := keyPair(t.Cert, t.Key)
 		if err != nil {
 			return nil, fmt.Errorf("cert and key: %w", err)
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	return cfg, nil
+}
+
+// maxPEM is more than the certificates of all authorities take.
+const maxPEM = 16 << 20
+
+func keyPair(cert, key string) (tls.Certificate, error) {
+	certPEM, err := smallfile.Read(cert, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	keyPEM, err := smallfile.Read(key, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 func mechanism(s *SASL) (sasl.Mechanism, error) {

@@ -30,3 +30,12 @@ func Clean(s string) string {
 	}
 	return b.String()
 }
+
+// CleanLines is Clean of each line.
+func CleanLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
