@@ -144,28 +144,6 @@ func TestDeviceFull(t *testing.T) {
 	newQuestion(random, 5, table).ask(t, d, nil)
 }
 
-// A scan for which the device runs out of memory half way leaves nothing to do behind, which would read tables that the next one
-// fills, or write into memory that Close gives back.
-func TestDeviceFullHalfWay(t *testing.T) {
-	f := newFake(t)
-	for _, call := range []string{"cuLaunchKernel", "cuMemcpyDtoHAsync"} {
-		t.Run(call, func(t *testing.T) {
-			d := f.open(t, func(c *Config) { c.Kernel = "popcount" })
-			random := rand.New(rand.NewPCG(1, 4))
-			table := MustTable(t, d, random, 1, 3000)
-			question := newQuestion(random, 5, table)
-			question.ask(t, d, nil)
-			f.Fail(call, 1, 2)
-			if err := d.Scan(newFlood(1, table, 0, 3000).batch(), func(Hit) {}); !errors.Is(err, ErrMemory) {
-				t.Errorf("got %v, want ErrMemory", err)
-			}
-			if err := errors.Join(table.rows.Free(), d.Close()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // Whatever call fails, a scan says that the device is lost, and so does all that follows.
 func TestDeviceLost(t *testing.T) {
 	f := newFake(t)

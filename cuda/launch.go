@@ -1,9 +1,6 @@
 package cuda
 
-import (
-	"errors"
-	"unsafe"
-)
+import "unsafe"
 
 // The structs of scan.cuh and paper.cu, field by field.
 
@@ -47,19 +44,8 @@ func inWords[T segment | uint64](slice []T) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(slice))), n)
 }
 
-// launch starts the kernel on some parts of the batch. What it began when it fails for want of memory is done on return: the
-// next launch fills the tables again, and Close gives them back.
+// launch starts the kernel on some parts of the batch.
 func (l *lane) launch(parts []part) error {
-	err := l.begin(parts)
-	if errors.Is(err, ErrMemory) {
-		if lost := l.device.awaitStream(l.stream); lost != nil {
-			return lost
-		}
-	}
-	return err
-}
-
-func (l *lane) begin(parts []part) error {
 	d, f := l.device, l.kernel.function(l.batch.words)
 	piece := d.pieceOf(parts, f.tile)
 	blocks := l.number(parts, f.tile, piece)
