@@ -7,7 +7,6 @@ package kafkaconn
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +22,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"refrain/internal/kafkaconn/frames"
-	"refrain/internal/smallfile"
+	"refrain/internal/pemfile"
 	"refrain/internal/traffic"
 )
 
@@ -99,39 +98,20 @@ func tlsConfig(t *TLS) (*tls.Config, error) {
 		return nil, nil
 	}
 	cfg := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	var err error
 	if t.CA != "" {
-		pem, err := smallfile.Read(t.CA, maxPEM)
-		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca: %s holds no certificate in PEM form", t.CA)
+		if cfg.RootCAs, err = pemfile.Authorities(t.CA); err != nil {
+			return nil, err
 		}
 	}
 	if t.Cert != "" || t.Key != "" {
-		pair, err := keyPair(t.Cert, t.Key)
+		pair, err := pemfile.KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w", err)
+			return nil, err
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	return cfg, nil
-}
-
-// maxPEM is more than the certificates of all authorities take.
-const maxPEM = 16 << 20
-
-func keyPair(cert, key string) (tls.Certificate, error) {
-	certPEM, err := smallfile.Read(cert, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	keyPEM, err := smallfile.Read(key, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 func mechanism(s *SASL) (sasl.Mechanism, error) {
