@@ -200,7 +200,7 @@ func TestAnyOrderAnyCut(t *testing.T) {
 
 // TestWindowsGiveBack: a window that is done gives its place on a GPU to the next.
 func TestWindowsGiveBack(t *testing.T) {
-	dealer, err := detector.NewDealer(detector.DefaultDealer())
+	dealer, err := detector.NewDealer(t.Context(), detector.DefaultDealer())
 	if err != nil {
 		t.Fatal(err)
 	}

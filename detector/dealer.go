@@ -1,6 +1,7 @@
 package detector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,14 +52,14 @@ func (d *Dealer) GPUs() []gpu.Usage { return d.gpus() }
 
 // NewDealer makes a dealer. cuda opens its GPUs, so that one that is missing is told at the start. auto opens them in the
 // background, when look-ups in a window have become so dear that a GPU might be the better one: until then it takes nothing
-// of them, and where there is no driver it does without. The events are the same either way.
-func NewDealer(c DealerConfig) (*Dealer, error) {
+// of them, and where there is no driver it does without. The events are the same either way. ctx ends the opening.
+func NewDealer(ctx context.Context, c DealerConfig) (*Dealer, error) {
 	c.GPUs.Logger = c.Logger
 	switch c.Engine {
 	case "auto":
 		return dealAuto(c), nil
 	case "cuda":
-		devices, err := gpu.OpenDevices(c.GPUs)
+		devices, err := gpu.OpenDevices(ctx, c.GPUs)
 		if err != nil {
 			return nil, fmt.Errorf("cuda: %w", err)
 		}

@@ -96,7 +96,7 @@ func withDealer(t *testing.T, f *cudatest.Driver, engine string, log *lockedBuff
 	c := detector.DefaultDealer()
 	c.Engine, c.Logger = engine, slog.New(slog.NewTextHandler(log, nil))
 	c.GPUs.Library, c.GPUs.Kernel = f.Library, "popcount"
-	dealer, err := detector.NewDealer(c)
+	dealer, err := detector.NewDealer(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (d disk) on(t topic.Topic) topic.Topic {
 func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string,
 	waiting func(error)) (*node, error) {
 	// Before what takes long: a GPU that is missing is told at once. And once, however often the broker is tried.
-	dealer, err := openDealer(&cfg)
+	dealer, err := openDealer(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,15 +19,15 @@ import (
 )
 
 // openDealer opens what windows compare on; nil where no role has any: they want no GPU.
-func openDealer(cfg *Config) (*detector.Dealer, error) {
+func openDealer(ctx context.Context, cfg *Config) (*detector.Dealer, error) {
 	if !cfg.has(roleMatch) {
 		return nil, nil
 	}
-	return newDealer(cfg.Window, cfg.Topics.Partitions, cfg.Logger)
+	return newDealer(ctx, cfg.Window, cfg.Topics.Partitions, cfg.Logger)
 }
 
 // newDealer opens what the windows of so many partitions compare on.
-func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, error) {
+func newDealer(ctx context.Context, w Window, partitions int, log *slog.Logger) (*detector.Dealer, error) {
 	cfg := detector.DefaultDealer()
 	numbers, err := gpu.ParseNumbers(w.CUDA.Device)
 	if err != nil {
@@ -35,7 +36,7 @@ func newDealer(w Window, partitions int, log *slog.Logger) (*detector.Dealer, er
 	cfg.Engine, cfg.Logger = w.Engine, log
 	cfg.GPUs.Numbers, cfg.GPUs.Windows = numbers, partitions
 	cfg.GPUs.Budget, cfg.GPUs.Kernel = int64(w.CUDA.Budget), w.CUDA.Kernel
-	d, err := detector.NewDealer(cfg)
+	d, err := detector.NewDealer(ctx, cfg)
 	if errors.Is(err, gpu.ErrNumber) {
 		return nil, fmt.Errorf("configuration: window.cuda.device: %w", err)
 	}

@@ -28,7 +28,7 @@ func TestNoGPU(t *testing.T) {
 	}
 	w := Default().Window
 	w.Engine = "cuda"
-	_, err := newDealer(w, 4, slog.New(slog.DiscardHandler))
+	_, err := newDealer(t.Context(), w, 4, slog.New(slog.DiscardHandler))
 	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -62,7 +62,7 @@ func TestGoneWindowsGiveBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if window.Dealer, err = newDealer(w, 4, slog.New(slog.DiscardHandler)); err != nil {
+	if window.Dealer, err = newDealer(t.Context(), w, 4, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	m := &matcher{window: window, detectors: map[int]*detector.Partition{}}

@@ -46,18 +46,21 @@ func (f *backfillFlags) add(to *pflag.FlagSet) {
 }
 
 // config is what they say.
-func (f *backfillFlags) config(files []string, flags *pflag.FlagSet) (cfg backfill.Config, err error) {
+func (f *backfillFlags) config(ctx context.Context, files []string, flags *pflag.FlagSet) (cfg backfill.Config, err error) {
 	if len(files) == 0 {
 		return cfg, usage("no files: name the archive's")
 	}
 	cfg = backfill.Default()
 	cfg.Files = files
-	for _, part := range []func(*backfill.Config) error{f.slicing, f.input.archive, f.windows} {
+	for _, part := range []func(*backfill.Config) error{f.slicing, f.input.archive} {
 		if err := part(&cfg); err != nil {
 			return cfg, err
 		}
 	}
-	return cfg, f.parseKeep(&cfg, flags)
+	if err := f.parseKeep(&cfg, flags); err != nil {
+		return cfg, err
+	}
+	return cfg, f.windows(ctx, &cfg) // last: it may open GPUs
 }
 
 // slicing is where to write, and how the work is cut.
@@ -80,8 +83,8 @@ func (f *backfillFlags) slicing(cfg *backfill.Config) (err error) {
 }
 
 // windows is what an event is, and with how many goroutines they are found.
-func (f *backfillFlags) windows(cfg *backfill.Config) (err error) {
-	if cfg.Window, err = f.window.config(max(f.window.workers, f.window.partitions)); err != nil {
+func (f *backfillFlags) windows(ctx context.Context, cfg *backfill.Config) (err error) {
+	if cfg.Window, err = f.window.config(ctx, max(f.window.workers, f.window.partitions)); err != nil {
 		return err
 	}
 	cfg.Window.MinTokens = f.window.minTokens
@@ -142,7 +145,7 @@ func (m *Main) backfill() *cobra.Command {
 		Short: "Find the reuse in an archive of posts, on all cores, and write it without repeats",
 		Long:  backfillHelp, Example: backfillExample,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			cfg, err := f.config(files, cmd.Flags())
+			cfg, err := f.config(cmd.Context(), files, cmd.Flags())
 			if err != nil {
 				return err
 			}

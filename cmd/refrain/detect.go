@@ -42,7 +42,7 @@ func (m *Main) detect() *cobra.Command {
 			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
 		Args: atMost(1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := window.config(window.partitions)
+			cfg, err := window.config(cmd.Context(), window.partitions)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -226,7 +227,7 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 }
 
 // config checks the flags; what the caller may tell is in the error. There will be so many windows at once at most.
-func (f *windowFlags) config(windows int) (cfg detector.Config, err error) {
+func (f *windowFlags) config(ctx context.Context, windows int) (cfg detector.Config, err error) {
 	if cfg, err = f.window(); err != nil {
 		return cfg, err
 	}
@@ -251,13 +252,15 @@ func (f *windowFlags) config(windows int) (cfg detector.Config, err error) {
 	if !slices.Contains(detector.Engines, f.engine) {
 		return cfg, usage("--engine %q: want %s", f.engine, strings.Join(detector.Engines, ", "))
 	}
-	dealer := detector.DefaultDealer()
-	dealer.Engine, dealer.GPUs.Windows = f.engine, windows
-	if cfg.Dealer, err = detector.NewDealer(dealer); err != nil { // until the process ends
-		return cfg, fmt.Errorf("--engine %w", err)
-	}
 	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = f.maxMatches, f.maxMatches, !f.texts
 	cfg.MaxLater, cfg.FloodLater = f.maxMatches, f.maxMatches
-	cfg.Model, err = f.model.model()
-	return cfg, err
+	if cfg.Model, err = f.model.model(); err != nil {
+		return cfg, err
+	}
+	dealer := detector.DefaultDealer()
+	dealer.Engine, dealer.GPUs.Windows = f.engine, windows
+	if cfg.Dealer, err = detector.NewDealer(ctx, dealer); err != nil { // until the process ends
+		return cfg, fmt.Errorf("--engine %w", err)
+	}
+	return cfg, nil
 }

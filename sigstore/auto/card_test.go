@@ -44,7 +44,7 @@ func newPair(t *testing.T, byPrefix float64, card func() (auto.Card, error)) *pa
 	p := &pair{Rand: rand.New(rand.NewPCG(3, 4)), driver: cudatest.New(t)}
 	devices := gpu.DefaultDevices()
 	devices.Library, devices.Kernel, devices.Logger = p.driver.Library, "popcount", slog.New(slog.NewTextHandler(&p.log, nil))
-	all, err := gpu.OpenDevices(devices)
+	all, err := gpu.OpenDevices(t.Context(), devices)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,16 +64,17 @@ type Device struct {
 }
 
 // OpenDevices opens them. Of all that there are those that fail are left out, with a warning; one that is named has to work.
-// The error holds cuda.ErrUnavailable where there is no driver or no GPU.
-func OpenDevices(cfg DevicesConfig) (*Devices, error) {
-	d, err := openDevices(cfg)
+// The error holds cuda.ErrUnavailable where there is no driver or no GPU. It returns when ctx is done, also where the driver does
+// not.
+func OpenDevices(ctx context.Context, cfg DevicesConfig) (*Devices, error) {
+	d, err := openDevices(ctx, cfg)
 	if errors.Is(err, cuda.ErrUnavailable) {
 		return nil, fmt.Errorf("%w; auto needs no GPU", err)
 	}
 	return d, err
 }
 
-func openDevices(cfg DevicesConfig) (*Devices, error) {
+func openDevices(ctx context.Context, cfg DevicesConfig) (*Devices, error) {
 	numbers, err := cfg.numbers()
 	if err != nil {
 		return nil, err
@@ -83,7 +85,10 @@ func openDevices(cfg DevicesConfig) (*Devices, error) {
 		if cfg.Numbers == nil && cfg.Windows > 0 && len(d.all) == cfg.Windows {
 			break
 		}
-		device, err := d.open(cfg, n)
+		device, err := d.open(ctx, cfg, n)
+		if ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), d.Close())
+		}
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -135,13 +140,13 @@ func (c *DevicesConfig) checkNumbers(count int) error {
 	return nil
 }
 
-func (d *Devices) open(c DevicesConfig, number int) (*Device, error) {
+func (d *Devices) open(ctx context.Context, c DevicesConfig, number int) (*Device, error) {
 	cfg := cuda.Default()
 	cfg.Device, cfg.Budget, cfg.Kernel, cfg.Library = number, c.Budget, c.Kernel, c.Library
 	if c.Logger != nil {
 		cfg.Logger = c.Logger
 	}
-	device, err := cuda.Open(cfg)
+	device, err := openUnless(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +155,28 @@ func (d *Devices) open(c DevicesConfig, number int) (*Device, error) {
 		c.Logger.Info("engine: cuda", "device", device.Name(), "number", number, "budget", budget)
 	}
 	return &Device{devices: d, number: number, cuda: device, log: c.logger()}, nil
+}
+
+// openUnless opens one, unless ctx is done before: then it is closed again as soon as the driver comes back.
+func openUnless(ctx context.Context, cfg cuda.Config) (*cuda.Device, error) {
+	var device *cuda.Device
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		device, err = cuda.Open(cfg)
+	}()
+	select {
+	case <-opened:
+		return device, err
+	case <-ctx.Done():
+		go func() {
+			if <-opened; err == nil {
+				_ = device.Close() // there is nobody to tell
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // Take is the device for one more window: of those that work the one with the fewest.

@@ -4,6 +4,7 @@ package gpu_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/cuda"
 	"refrain/cuda/cudatest"
@@ -28,7 +30,7 @@ func devicesConfig(f *cudatest.Driver, log *bytes.Buffer) gpu.DevicesConfig {
 
 func openDevices(t *testing.T, c gpu.DevicesConfig) *gpu.Devices {
 	t.Helper()
-	d, err := gpu.OpenDevices(c)
+	d, err := gpu.OpenDevices(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,16 +109,16 @@ func TestDevicesThatFail(t *testing.T) {
 
 	c.Numbers = []int{1, 2}
 	f.Reset(1<<30, 2, 90, 2)
-	if _, err := gpu.OpenDevices(c); err == nil || !strings.Contains(err.Error(), "there is no GPU 2: the NVIDIA driver finds 2") {
+	if _, err := gpu.OpenDevices(t.Context(), c); err == nil || !strings.Contains(err.Error(), "there is no GPU 2: the NVIDIA driver finds 2") {
 		t.Errorf("a device that is not there: %v", err)
 	}
 	c.Numbers = nil
 	f.Reset(1<<30, 0, 90, 2)
-	if _, err := gpu.OpenDevices(c); !errors.Is(err, cuda.ErrUnavailable) || !strings.Contains(err.Error(), "finds no GPU") {
+	if _, err := gpu.OpenDevices(t.Context(), c); !errors.Is(err, cuda.ErrUnavailable) || !strings.Contains(err.Error(), "finds no GPU") {
 		t.Errorf("no GPU: %v", err)
 	}
 	c.Library = "no-such-library.so"
-	if _, err := gpu.OpenDevices(c); !errors.Is(err, cuda.ErrUnavailable) {
+	if _, err := gpu.OpenDevices(t.Context(), c); !errors.Is(err, cuda.ErrUnavailable) {
 		t.Errorf("no driver: %v", err)
 	}
 }
@@ -133,7 +135,7 @@ func TestNoMoreThanWindows(t *testing.T) {
 		var log bytes.Buffer
 		cfg := devicesConfig(f, &log)
 		cfg.Windows, cfg.Numbers = c.windows, c.numbers
-		d, err := gpu.OpenDevices(cfg)
+		d, err := gpu.OpenDevices(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,5 +299,55 @@ func TestFindsQuietly(t *testing.T) {
 	}
 	if err := found.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOpeningIsEnded: whoever no longer wants the devices does not wait for one that hangs, and it is closed when the driver comes
+// back.
+func TestOpeningIsEnded(t *testing.T) {
+	f := cudatest.New(t)
+	before := f.Live()
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	f.Hang("popcount")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := gpu.OpenDevices(ctx, devicesConfig(f, &log))
+		ended <- err
+	}()
+	await(t, "a hang", func() bool { return f.Waiting() > 0 })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	f.Release()
+	await(t, "the end of the device", func() bool { return f.Live() == before })
+}
+
+// TestFindingIsEnded: nor does who closes a Finder.
+func TestFindingIsEnded(t *testing.T) {
+	f := cudatest.New(t)
+	before := f.Live()
+	var log bytes.Buffer
+	finder := gpu.Find(devicesConfig(f, &log))
+	f.Hang("popcount")
+	if _, err := finder.Place().Speed(2); !errors.Is(err, gpu.ErrNotYet) {
+		t.Fatal(err)
+	}
+	await(t, "a hang", func() bool { return f.Waiting() > 0 })
+	if err := finder.Close(); err != nil || log.Len() > 0 {
+		t.Errorf("%v; log:\n%s", err, &log)
+	}
+	f.Release()
+	await(t, "the end of the device", func() bool { return f.Live() == before })
+}
+
+// await polls what another goroutine brings about.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("no %s in a minute", what)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -17,7 +18,9 @@ var errClosed = errors.New("the GPUs are closed")
 // driver takes a second for it, and more where it has to compile the kernels. Where there is no driver or no GPU it says so
 // at level debug; of GPUs that are there and do not work it warns.
 type Finder struct {
-	cfg DevicesConfig
+	cfg  DevicesConfig
+	ctx  context.Context // until Close
+	stop context.CancelFunc
 
 	work    sync.WaitGroup
 	mu      sync.Mutex // for all below
@@ -41,7 +44,9 @@ type answer[T any] struct {
 
 // Find finds GPUs. Nothing happens until a Place is asked for a Speed.
 func Find(cfg DevicesConfig) *Finder {
-	return &Finder{cfg: cfg, speeds: map[measured]*answer[Speed]{}}
+	f := &Finder{cfg: cfg, speeds: map[measured]*answer[Speed]{}}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f
 }
 
 // ask is the answer, or ErrNotYet, in which case find is looking for it.
@@ -111,8 +116,8 @@ func (f *Finder) open() (*Devices, error) {
 		log.Debug("engine: auto finds no GPU", "error", err)
 		return nil, cuda.ErrUnavailable
 	}
-	devices, err := openDevices(f.cfg)
-	if err != nil {
+	devices, err := openDevices(f.ctx, f.cfg)
+	if err != nil && f.ctx.Err() == nil {
 		log.Warn("engine: auto goes without a GPU, which does not work", "error", err)
 	}
 	return devices, err
@@ -150,6 +155,7 @@ func (f *Finder) Close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
+	f.stop()
 	f.work.Wait()
 	if f.devices.value == nil {
 		return nil
