@@ -147,18 +147,6 @@ func TestStoppedWhileOpening(t *testing.T) {
 	}
 }
 
-// TestAWebhookIsNamedByItsSetting, whatever only its own package knows to be wrong.
-func TestAWebhookIsNamedByItsSetting(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.Publish.Webhooks = []Webhook{{Name: "desk", URL: "https://example.org/", Secrets: []Secret{"whsec_AA=="}}}
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	defer stop()
-	err := mustNew(t, cfg).Run(ctx)
-	if err == nil || !strings.Contains(err.Error(), `publish.webhooks[0]: webhook "desk": secret 1: `) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestATakenPortIsToldToWhoWaits, with the error of Run.
 func TestATakenPortIsToldToWhoWaits(t *testing.T) {
 	cfg := testConfig(t)
