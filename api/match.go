@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 
 	"refrain/feed"
 )
@@ -95,7 +97,16 @@ func bodyError(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%w: %s", errBody, wantType(wrong))
+	}
 	return fmt.Errorf("%w: %w", errBody, err)
+}
+
+// wantType says in the words of JSON what stands where something else should.
+func wantType(e *json.UnmarshalTypeError) string {
+	want := map[reflect.Kind]string{reflect.Struct: "an object", reflect.String: "a string", reflect.Bool: "true or false"}[e.Type.Kind()]
+	return fmt.Sprintf("%s: want %s, not %s", cmp.Or(e.Field, "JSON"), want, e.Value)
 }
 
 // thresholdText returns 0.8 and "4/5" as they are written.

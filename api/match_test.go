@@ -78,7 +78,8 @@ func TestMatch(t *testing.T) {
 		t.Errorf("threshold %q", m.query.Threshold)
 	}
 	for body, word := range map[string]string{
-		``: "body", `{`: "body", `[]`: "body", `{}`: "text", `{"text":"a"} x`: "follows", `{"text":"a","treshold":1}`: "treshold",
+		``: "body", `{`: "body", `[]`: "body: JSON: want an object, not array",
+		`{"text":1}`: "body: text: want a string, not number", `{}`: "text", `{"text":"a"} x`: "follows", `{"text":"a","treshold":1}`: "treshold",
 		`{"text":"a","threshold":[1]}`: "threshold", `{"text":"a","threshold":null}`: "threshold", `{"text":7}`: "text",
 	} {
 		if got := detail(t, serve(h, "POST", "/v1/match", body), 400); !strings.Contains(got, word) {

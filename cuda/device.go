@@ -192,8 +192,14 @@ func (d *Device) attributes() error {
 		}
 	}
 	d.processors, d.capability = int(processors), int(10*major+minor)
+	if d.capability < minCapability {
+		return fmt.Errorf("%s has compute capability %d.%d: want 7.5 or later, which GPUs have from Turing on", d.name, major, minor)
+	}
 	return nil
 }
+
+// minCapability is what the .ptx files of the kernels that every device can run are for.
+const minCapability = 75
 
 // start makes all that scans need, and tests the kernels. One that faults takes the context with it: then all is made again,
 // without this kernel.

@@ -43,7 +43,7 @@ func TestUnavailable(t *testing.T) {
 		"no device":      {prepare: func() { f.Reset(1<<30, 0, 90, 2) }, want: "the NVIDIA driver finds no GPU"},
 		"not so many":    {device: 1, want: "there is no GPU 1: the NVIDIA driver finds 1"},
 		"initialisation": {prepare: func() { f.Fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
-		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
+		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "Fake 0 has compute capability 6.1: want 7.5 or later"},
 		"all wrong": {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") },
 			want: "no kernel gives the results"},
 	} {

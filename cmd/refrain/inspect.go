@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -180,6 +181,10 @@ func (i *inspection) missing(r *inspect.Report) {
 func quoteForShell(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@") == "" {
 		return s
+	}
+	if terminal.Clean(s) != s { // it would move the cursor; bash and zsh read it so
+		quoted := strconv.QuoteToASCII(s)
+		return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

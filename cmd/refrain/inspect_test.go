@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"refrain/internal/terminal"
 )
 
 // TestInspect: of files of each kind it says what they are, with which flags to start, and shows posts.
@@ -236,6 +239,20 @@ func TestInspectFullDisk(t *testing.T) {
 		m := Main{Stdin: strings.NewReader(`{"id":"1","text":"The ferry leaves at noon"}`), Stdout: &full{room}, Stderr: &stderr}
 		if status := m.Run(t.Context(), []string{"inspect", "-"}); status != exitFailure || !strings.Contains(stderr.String(), syscall.ENOSPC.Error()) {
 			t.Errorf("room for %d bytes: status %d, and on stderr: %s", room, status, &stderr)
+		}
+	}
+}
+
+// TestQuoteForShell has bash read what is to be typed. What would move the cursor is not shown as it is.
+func TestQuoteForShell(t *testing.T) {
+	for _, s := range []string{"plain/a.jsonl", "it's here", "text=\x1b[2J\"'\\", "\u009b2J é 日本", "a\nb"} {
+		quoted := quoteForShell(s)
+		if terminal.Clean(quoted) != quoted {
+			t.Errorf("%q is shown as %q", s, quoted)
+		}
+		out, err := exec.Command("bash", "-c", "LC_ALL=C.UTF-8; printf %s "+quoted).Output()
+		if err != nil || string(out) != s {
+			t.Errorf("%s is read as %q, %v; want %q", quoted, out, err, s)
 		}
 	}
 }
