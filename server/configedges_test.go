@@ -110,6 +110,13 @@ func TestValidateEdges(t *testing.T) {
 		{"publish.webhooks[0]: header \"Host\": set by delivery itself", hook(Webhook{Headers: map[string]Secret{"Host": "x"}})},
 		{"publish.webhooks[0]: retries: -1s, want a time above 0", hook(Webhook{Retries: []time.Duration{-time.Second}})},
 		{"publish.webhooks[0]: event type \"reuse\": want", hook(Webhook{Types: []string{"reuse"}})},
+		{"http: \"127.0.0.1:99999\": want HOST:PORT", with(func(c *Config) { c.HTTP = "127.0.0.1:99999" })},
+		{"ingest.bluesky: url: want wss://HOST/PATH", with(func(c *Config) {
+			c.Ingest.Bluesky = Bluesky{Enabled: true, URL: "ftp://a/"}
+		})},
+		{"lookup.redis: url: redis: invalid URL scheme: http", with(func(c *Config) {
+			c.Lookup.Store, c.Lookup.Redis.URL = "redis", "http://a/"
+		})},
 		{"lookup.store: \"disk\"", with(func(c *Config) { c.Lookup.Store = "disk" })},
 	} {
 		err := test.c.Validate()

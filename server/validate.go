@@ -29,7 +29,10 @@ const minCanaryEvery = 100 * time.Millisecond
 func (c *Config) Validate() error {
 	var v validation
 	v.want(c.DataDir != "", "data_dir", "want a directory")
-	_, _, err := net.SplitHostPort(c.HTTP)
+	_, port, err := net.SplitHostPort(c.HTTP)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	v.want(err == nil, "http", fmt.Sprintf("%q: want HOST:PORT, such as 127.0.0.1:8080", c.HTTP))
 	v.want(check.IsURIReference(c.Name), "name", fmt.Sprintf("%q: want a URI-reference, for it is the CloudEvents source of the "+
 		"events: as refrain, or https://example.org/refrain, without spaces (%%20) and letters beyond ASCII", c.Name))
@@ -59,6 +62,7 @@ func (c *Config) Validate() error {
 	for i := range c.Ingest.NATS {
 		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
 	}
+	v.bluesky(&c.Ingest.Bluesky)
 	v.want(c.Health.MaxLag >= 0 && c.Health.MaxLag <= maxDuration, "health.max_lag", "want 0 to 100 years")
 	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= maxDuration, "canary.every",
 		"want 0, or 100ms to 100 years")

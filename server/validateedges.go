@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"refrain/ingest/bluesky"
 	"refrain/ingest/mapping"
 	"refrain/internal/natsconn"
+	"refrain/lookup/redisstore"
 	"refrain/text"
 )
 
@@ -215,10 +217,28 @@ func (v *validation) webhook(key string, w *Webhook) {
 	}
 }
 
+// redis looks at an address that could be read.
+func (v *validation) redis(key string, s Secret) {
+	address, err := s.Read()
+	if err != nil || address == "" {
+		return
+	}
+	err = redisstore.CheckURL(address)
+	v.want(err == nil, key, fmt.Sprint(err))
+}
+
+func (v *validation) bluesky(b *Bluesky) {
+	if b.Enabled && b.URL != "" {
+		err := bluesky.CheckURL(b.URL)
+		v.want(err == nil, "ingest.bluesky", fmt.Sprint(err))
+	}
+}
+
 func (v *validation) lookup(l *Lookup) {
 	v.oneOf("lookup.store", l.Store, "embedded", "redis", "none")
 	v.want(l.Retention >= 0 && l.Retention <= maxDuration, "lookup.retention", "want 0 (the span) to 100 years")
 	if l.Store == "redis" {
 		v.secret("lookup.redis.url", l.Redis.URL)
+		v.redis("lookup.redis", l.Redis.URL)
 	}
 }

@@ -77,7 +77,7 @@ func client() *http.Client {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		checkURL(c.URL), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
+		CheckURL(c.URL), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
 		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts),
 		check.Positive("batch delay", c.BatchDelay),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "max message", c.MaxMessage),
@@ -87,8 +87,9 @@ func (c *Config) validate() error {
 	)
 }
 
-// checkURL shows nothing of the address, which may have a password in it.
-func checkURL(address string) error {
+// CheckURL says whether messages can be read from an address as they are read here. It shows nothing of the address, which may
+// have a password in it.
+func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) {
 		return errors.New("url: want wss://HOST/PATH, or ws, https, http")
@@ -111,7 +112,7 @@ func checkForm(u *url.URL) error {
 	return nil
 }
 
-// redacted is an address that passes checkURL, as it may be shown.
+// redacted is an address that passes CheckURL, as it may be shown.
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -80,6 +80,15 @@ func Open(c Config) (*Store, error) {
 // silence stops the client library from printing by itself, for the whole process: what it says is in the errors too.
 var silence = sync.OnceFunc(logging.Disable)
 
+// CheckURL says whether an address is one of Redis, and does not connect.
+func CheckURL(address string) error {
+	client, err := connect(address)
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
+
 // connect reads the URL. The times are short, for who asks the API would rather be told than wait.
 func connect(address string) (redis.UniversalClient, error) {
 	u, err := parse(address)
