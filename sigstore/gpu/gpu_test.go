@@ -318,10 +318,14 @@ func TestSideBySide(t *testing.T) {
 			f.Fail("cuLaunchKernel", 40, cudatest.LaunchFailed)
 		}
 		t.Run(fmt.Sprintf("lost %t", lost), func(t *testing.T) {
+			var windows []*window // all there before the device is lost
 			for seed := range uint64(3) {
+				windows = append(windows, newWindow(t, d, 1<<seed, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 20+seed))
+			}
+			for seed, w := range windows {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()
-					w := newWindow(t, d, 1<<seed, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 20+seed)
+					w.tb = t
 					w.run(40)
 					if logged := w.lines(lostLine) == 1; logged != lost {
 						t.Errorf("log:\n%s", &w.log)
