@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -37,6 +38,7 @@ func TestIdleAndBusy(t *testing.T) {
 	if idle.spans > 0 {
 		t.Errorf("%d spans of an idle server: %v", idle.spans, idle.names)
 	}
+	r.follow(t)
 	warm := r.warmUp(t, every)
 	busy := r.watch(t, "busy", period, every, r.load)
 	if more := busy.more(warm); busy.spans == 0 || busy.events == 0 || len(more) > 0 {
@@ -47,6 +49,31 @@ func TestIdleAndBusy(t *testing.T) {
 		t.Logf("%s", p)
 		p.lint(t, promtool)
 	}
+}
+
+// follow has a client follow the events until the test ends: to one that only reads what there is an event comes live now and then,
+// and its delay has series.
+func (r *rig) follow(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL("/v1/events"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, resp.Body) // until cancel
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-read
+		resp.Body.Close()
+	})
 }
 
 // warmUp loads the server until it has every series that a busy one has: on a slow machine some come late.
