@@ -85,15 +85,14 @@ func openDevices(ctx context.Context, cfg DevicesConfig) (*Devices, error) {
 		if cfg.Numbers == nil && cfg.Windows > 0 && len(d.all) == cfg.Windows {
 			break
 		}
-		device, err := d.open(ctx, cfg, n)
+		if device, err := d.open(ctx, cfg, n); err != nil {
+			failed = append(failed, err)
+		} else {
+			d.all = append(d.all, device)
+		}
 		if ctx.Err() != nil {
 			return nil, errors.Join(ctx.Err(), d.Close())
 		}
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		d.all = append(d.all, device)
 	}
 	if len(d.all) == 0 || cfg.Numbers != nil && len(failed) > 0 {
 		return nil, errors.Join(append(failed, d.Close())...)

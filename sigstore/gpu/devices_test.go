@@ -324,6 +324,26 @@ func TestOpeningIsEnded(t *testing.T) {
 	await(t, "the end of the device", func() bool { return f.Live() == before })
 }
 
+// cancelling is a log that ends what it hears of.
+type cancelling func()
+
+func (c cancelling) Write(p []byte) (int, error) {
+	c()
+	return len(p), nil
+}
+
+// TestOpeningIsEndedBehind: a device that was opened just then is given back, too.
+func TestOpeningIsEndedBehind(t *testing.T) {
+	f := cudatest.New(t)
+	f.Reset(1<<30, 2, 90, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := devicesConfig(f, new(bytes.Buffer))
+	cfg.Logger = slog.New(slog.NewTextHandler(cancelling(cancel), nil)) // it hears first that the first is open
+	if _, err := gpu.OpenDevices(ctx, cfg); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestFindingIsEnded: nor does who closes a Finder.
 func TestFindingIsEnded(t *testing.T) {
 	f := cudatest.New(t)
