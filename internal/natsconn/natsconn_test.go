@@ -59,6 +59,7 @@ func TestConnectWaysToLogIn(t *testing.T) {
 		"nobody":         {user, natsconn.Config{}, false},
 		"no credentials": {token, natsconn.Config{Credentials: missing}, false},
 		"no authority":   {token, natsconn.Config{Token: "sesame", TLS: natsconn.TLS{CA: missing}}, false},
+		"no end":         {token, natsconn.Config{Token: "sesame", TLS: natsconn.TLS{CA: "/dev/zero"}}, false},
 		"no TLS there":   {nil, natsconn.Config{TLS: natsconn.TLS{Enabled: true}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
