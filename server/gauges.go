@@ -85,17 +85,13 @@ func (m *matcher) observeWorkers() error {
 
 // observeGPUs makes metrics of the GPUs that are open: none, where there are none.
 func (m *matcher) observeGPUs() error {
-	meter := otel.Meter("refrain/sigstore/gpu")
-	windows, err1 := meter.Int64ObservableGauge("refrain_gpu_windows", metric.WithDescription("Windows that are dealt to the GPU."))
-	bytes, err2 := meter.Int64ObservableGauge("refrain_gpu_bytes",
-		metric.WithDescription("Bytes of its memory that rows and searches take."))
-	budget, err3 := meter.Int64ObservableGauge("refrain_gpu_budget_bytes", metric.WithDescription("Bytes that they may take."))
-	lost, err4 := meter.Int64ObservableGauge("refrain_gpu_lost",
-		metric.WithDescription("1 when it has failed: its windows are compared on the CPU until the process starts again."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return err
-	}
-	return m.n.observe(meter, func(_ context.Context, o metric.Observer) error {
+	const scope = "refrain/sigstore/gpu"
+	windows := meters.Gauge(scope, "refrain_gpu_windows", "Windows that are dealt to the GPU.")
+	bytes := meters.Gauge(scope, "refrain_gpu_bytes", "Bytes of its memory that rows and searches take.")
+	budget := meters.Gauge(scope, "refrain_gpu_budget_bytes", "Bytes that they may take.")
+	lost := meters.Gauge(scope, "refrain_gpu_lost",
+		"1 when it has failed: its windows are compared on the CPU until the process starts again.")
+	return m.n.observe(otel.Meter(scope), func(_ context.Context, o metric.Observer) error {
 		for _, g := range m.window.Dealer.GPUs() {
 			of := metric.WithAttributes(attribute.Int("number", g.Number), attribute.String("name", g.Name))
 			o.ObserveInt64(windows, int64(g.Windows), of)

@@ -126,7 +126,8 @@ func (m *matcher) rows(q int) (shard.Rows, error) {
 	return d, nil
 }
 
-// gone drops the window of a partition that was lost. A GPU may take its time to give the window back, for which metrics do not wait.
+// gone drops the window of a partition that was lost. A GPU may take its time to give the window back, for which metrics do not
+// wait.
 func (m *matcher) gone(q int) {
 	if d := m.remove(q); d != nil {
 		d.Release()

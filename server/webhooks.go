@@ -36,7 +36,7 @@ func (s *Server) openWebhooks(ctx context.Context, endpoints []Webhook) error {
 		}
 		e, err := webhook.New(cfg, deps)
 		if err != nil {
-			return fmt.Errorf("publish.webhooks[%d]: %w", i, err)
+			return err
 		}
 		h := &hook{n: s.node, endpoint: e, fresh: func() (*webhook.Endpoint, error) { return webhook.New(cfg, deps) }}
 		s.webhooks.hooks = append(s.webhooks.hooks, h)
